@@ -78,8 +78,8 @@ tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_
 /// run_id -1: the one that is shown when none is asked for (tide_trace_shown_run); 0: the whole trace. As
 /// tide_trace_open.
 tide_status tide_subject_of_trace(const char *path, int64_t run_id, tide_subject **out, tide_error *err) TIDE_NODISCARD;
-/// What a second subject of the same finished trace has in common with it: tide_trace_share. *out NULL: of a plan, or of
-/// a trace that is still being recorded, there is nothing.
+/// What a second subject of the same finished trace has in common with it: tide_trace_share. *out NULL: of a plan, or
+/// of a trace that is still being recorded, there is nothing.
 tide_status tide_subject_share(const tide_subject *s, tide_trace_shared **out, tide_error *err) TIDE_NODISCARD;
 /// As tide_subject_of_trace; what is shared is not read again (tide_trace_open_shared).
 tide_status tide_subject_of_shared(const char *path, const tide_trace_shared *shared, int64_t run_id,

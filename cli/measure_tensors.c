@@ -25,7 +25,7 @@ void cli__measure_drop_tensors(tide_gate_case *c) {
 
 const char *cli__measure_label(const char *name, const char *owner) {
     if (name[0] != '\0') return name;
-    return owner[0] != '\0' ? owner : "(nobody)";
+    return owner[0] != '\0' ? owner : "(no operator)";
 }
 
 tide_status cli__measure_add_tensor(tide_gate_case *c, const cli__tensor_row *row, size_t *cap, tide_error *err) {

@@ -164,7 +164,7 @@ static tide_status judge_unmeasured(const judge_context *g, const tide_gate_case
     j->state = TIDE_GATE_CASE_UNMEASURED;
     j->verdict = TIDE_GATE_FAIL_VERDICT;
     tide_text_addf(&reason, "%s: %s", c->skipped ? "was skipped" : "could not be measured",
-                   c->error != NULL && c->error[0] != '\0' ? c->error : "nobody says why");
+                   c->error != NULL && c->error[0] != '\0' ? c->error : "no reason given");
     return move_text(&reason, &j->reason, g->err);
 }
 
@@ -251,7 +251,7 @@ static tide_status judge_removed(const judge_context *g, tide_gate_judged *j) {
     j->state = TIDE_GATE_CASE_REMOVED;
     j->verdict =
         g->none_in_common ? TIDE_GATE_NOT_COMPARABLE_VERDICT : verdict_of_level(tide_gate_config_removed(g->config));
-    tide_text_add(&reason, "the baseline has it, and nobody measures it any more");
+    tide_text_add(&reason, "the baseline has it, and it is not measured any more");
     return move_text(&reason, &j->reason, g->err);
 }
 

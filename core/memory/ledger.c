@@ -404,13 +404,13 @@ static void add_asked(const tide_oom_report *r, tide_text *out) {
                    tide_format_bytes(r->asked_bytes, bytes, sizeof bytes), r->asked_bytes);
     if (r->align_bytes > 0) tide_text_addf(out, ", alignment %" PRIu64, r->align_bytes);
     tide_text_addf(out, ") of kind %s\n  for             ", tide_memory_kind_name(r->kind));
-    add_name(out, r->tag != NULL ? r->tag : "(nobody said)", 0);
+    add_name(out, r->tag != NULL ? r->tag : "(not named)", 0);
     if (r->op != NULL) {
         tide_text_add(out, ", operator ");
         add_name(out, r->op, 0);
     }
     tide_text_add(out, "\n  allocator       ");
-    add_name(out, r->allocator != NULL ? r->allocator : "(nobody said)", 0);
+    add_name(out, r->allocator != NULL ? r->allocator : "(not named)", 0);
     tide_text_add(out, "\n");
 }
 

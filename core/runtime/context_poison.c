@@ -133,7 +133,7 @@ static tide_status check_result(const tide_context *c, size_t step_i, size_t por
     if (c->steps[step_i].overwrites ? c->steps[step_i].had_nan : inputs_have_nan(c, step_i)) return TIDE_OK;
     return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
                      "tensor '%s': element %zu of %zu holds the poison pattern after step %zu: it was not written, or "
-                     "made from memory that nobody had written",
+                     "made from memory that was never written",
                      c->plan->program->graph->values[node->outputs[port]].name, at, n, step_i);
 }
 
@@ -295,7 +295,7 @@ static tide_status open_slot(const tide_context *c, const slot *s, bool barred, 
         if (n == end - at) continue;
         char place[96];
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
-                         "%s '%s': byte %zu of its place (%s) was written while nobody owned it: found before step %zu",
+                         "%s '%s': byte %zu of its place (%s) was written while it was free: found before step %zu",
                          s->what, s->name, at + n, place_text(s, place, sizeof place), step_i);
     }
     if (barred) tide_asan_poison(s->data + s->size_bytes, s->slot_bytes - s->size_bytes);
@@ -397,7 +397,7 @@ static tide_status check_buffer(tide_context *c, tide_error *err) {
     }
     const char *name = name_at(c, at);
     return TIDE_FAIL(err, TIDE_ERR_RUNTIME,
-                     "plan buffer of %zu B: byte %zu was written while nobody owned it (the place of %s%s%s): found at "
+                     "plan buffer of %zu B: byte %zu was written while it was free (the place of %s%s%s): found at "
                      "the end of the run",
                      n, at, name != NULL ? "tensor '" : "", name != NULL ? name : "no tensor", name != NULL ? "'" : "");
 }

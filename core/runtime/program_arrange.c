@@ -337,7 +337,7 @@ static tide_status check_twins(const draft *d, tide_error *err) {
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s', the second run, would stand before '%s', the first",
                              again->name, first->name);
         if (!has_reader(d, again))
-            return TIDE_FAIL(err, TIDE_ERR_INVALID, "nobody would read what '%s' makes", again->name);
+            return TIDE_FAIL(err, TIDE_ERR_INVALID, "no operator would read what '%s' makes", again->name);
     }
     return TIDE_OK;
 }

@@ -581,7 +581,7 @@ static tide_status drain_all(tide__drain *d, tide_error *err) {
 tide_status tide__drain_recover(const char *path, tide_error *err) {
     bool in_use = false;
     TIDE_TRY(feeds_in_use(path, &in_use, err));
-    if (in_use) return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot finish '%s': somebody records into it", path);
+    if (in_use) return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot finish '%s': another process records into it", path);
     const tide__drain_options opt = {.trace_path = path, .quiet = true};
     tide__drain *d;
     TIDE_TRY(tide__drain_open(&opt, &d, err));

@@ -50,7 +50,7 @@ static tide_status lock_file(const char *trace_path, int byte, tide__drain_lock_
             const int why = errno;
             if (why != EAGAIN && why != EACCES)
                 return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot lock '%s': %s", trace_path, strerror(why));
-            return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': somebody else records into it", trace_path);
+            return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': another process records into it", trace_path);
         }
         if (is_still(lock->file.fd, lock->name)) return TIDE_OK;
         tide__mapped_file_close(&lock->file); // its holder took the name away between our two calls
@@ -78,7 +78,7 @@ tide_status tide__drain_lock_making(const char *trace_path, tide__drain_lock_fil
     TIDE_TRY(take(trace_path, BYTE_MAKER, lock, err));
     if (!tide__drain_is_locked(trace_path)) return TIDE_OK;
     tide__drain_made(lock);
-    return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': somebody records into it", trace_path);
+    return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': another process records into it", trace_path);
 }
 
 static bool others_hold(int fd, int byte) {

@@ -316,7 +316,7 @@ static bool has_failed(const tide__feed *f) {
 static void mark_failed(tide__feed *f) {
     pthread_mutex_lock(&f->lock);
     if (!has_failed(f)) {
-        snprintf(f->head->error, sizeof f->head->error, "nobody takes events out of '%s' any more", f->path);
+        snprintf(f->head->error, sizeof f->head->error, "no collector takes events out of '%s' any more", f->path);
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
     }
     pthread_mutex_unlock(&f->lock);

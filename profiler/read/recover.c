@@ -208,7 +208,7 @@ static tide_status find_feeds(recovery *r, tide_error *err) {
     bool in_use = tide__drain_is_in_use(r->path);
     for (size_t i = 0; i < r->n_feeds; i++) in_use = in_use || tide__feed_is_in_use(r->feeds[i]);
     if (!in_use) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot recover '%s': somebody records into it", r->path);
+    return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot recover '%s': another process records into it", r->path);
 }
 
 /// Beside the new file, where they are drained: those beside the damaged one stay as they are.

@@ -59,7 +59,7 @@ static tide_status check_path(const char *path, tide_error *err) {
                          S_ISDIR(info.st_mode) ? "a directory" : "not a regular file");
     bool unfinished = false, in_use = false;
     if (tide__drain_look(path, &unfinished, &in_use, NULL) == TIDE_OK && in_use)
-        return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': somebody records into it", path);
+        return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot write '%s': another process records into it", path);
     return TIDE_OK;
 }
 

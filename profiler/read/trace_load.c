@@ -413,7 +413,7 @@ static tide_status load_inside(tide_trace *t, extent *x, tide_error *err) {
     return load_leaves(t, x, err);
 }
 
-/// After a failure: leaves and tail are read anew, as far as the trace was known before, by whoever asks next.
+/// After a failure: leaves and tail are read anew, as far as the trace was known before, by the next question.
 static void forget_leaves(tide_trace *t) {
     if (t->forget[TIDE__KEPT_CURVES] != NULL) t->forget[TIDE__KEPT_CURVES](t);
     tail_deinit(&t->tail);

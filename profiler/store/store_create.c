@@ -50,7 +50,8 @@ static void free_paths(char **paths, size_t n) {
 static tide_status check_feeds(const char *path, char *const *feeds, size_t n, tide_error *err) {
     for (size_t i = 0; i < n; i++) {
         if (!tide__feed_is_in_use(feeds[i])) continue;
-        const tide_status st = TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': somebody records into it", path);
+        const tide_status st =
+            TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot record into '%s': another process records into it", path);
         tide_error_note(err, "its feed '%s' is in use", feeds[i]);
         tide_error_hint(err, "name another file, or wait until that recording has ended");
         return st;

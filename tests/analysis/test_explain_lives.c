@@ -35,7 +35,8 @@ static void lives_of_blocks(void **state) {
         }
     }
     assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 4, &bytes, &event, NULL, &err), TIDE_ERR_INVALID);
-    assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 99999, &bytes, &event, NULL, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_status(tide_trace_peak_of_events(t, -1, NULL, 5, 99999, &bytes, &event, NULL, &err),
+                       TIDE_ERR_NOT_FOUND);
     tide_subject_destroy(s);
     free(h);
     tmp_dir_remove(&d);

@@ -119,7 +119,7 @@ class Regressions(GateCase):
             'version = 1\nbaseline = "base.txt"\n[defaults]\nrun = true\n[[model]]\npath = "*.json"\n')
         self.update()
         (self.dir / "b.json").unlink()
-        self.failed("b.json", "removed", "nobody measures it any more")
+        self.failed("b.json", "removed", "it is not measured any more")
 
 
 class Unchanged(GateCase):

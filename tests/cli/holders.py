@@ -256,7 +256,7 @@ class Pools(Case):
         view = ("--once", "--no-state", "--size", "80x24", "--command", "view 4", "--command", "request 1MiB")
         frame = self.ok("tui", trace, *view).stdout
         self.assertIn("No allocator holds anything at this moment.", frame)
-        self.assertNotIn("Whatever was held", frame)
+        self.assertNotIn("All that was held", frame)
         p = run("tui", lists, *view)
         self.assertEqual((p.returncode, p.stdout), (3, ""))
         self.assertIn("the file lists no buffer", p.stderr)

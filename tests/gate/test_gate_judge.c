@@ -204,7 +204,7 @@ static void states_of_cases(void **state) {
     assert_case(&r, "better", TIDE_GATE_CASE_CHANGED, TIDE_GATE_WARN_VERDICT, NULL);
     assert_case(&r, "failed", TIDE_GATE_CASE_UNMEASURED, TIDE_GATE_FAIL_VERDICT, "could not be measured: no kernel");
     assert_case(&r, "fresh", TIDE_GATE_CASE_ADDED, TIDE_GATE_WARN_VERDICT, "the baseline has no such case");
-    assert_case(&r, "gone", TIDE_GATE_CASE_REMOVED, TIDE_GATE_FAIL_VERDICT, "nobody measures it any more");
+    assert_case(&r, "gone", TIDE_GATE_CASE_REMOVED, TIDE_GATE_FAIL_VERDICT, "it is not measured any more");
     assert_case(&r, "left out", TIDE_GATE_CASE_UNMEASURED, TIDE_GATE_FAIL_VERDICT, "was skipped: no device");
     assert_case(&r, "other", TIDE_GATE_CASE_OTHER_MODEL, TIDE_GATE_NOT_COMPARABLE_VERDICT, "z int8 -> y int8");
     assert_case(&r, "same", TIDE_GATE_CASE_UNCHANGED, TIDE_GATE_PASS_VERDICT, NULL);

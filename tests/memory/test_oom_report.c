@@ -92,7 +92,7 @@ static void unknown_values_are_named_as_unknown(void **state) {
     tide_text t = {0};
     tide_oom_report_text(&r, &t);
     assert_text_has(tide_text_str(&t), "(4194304 bytes) of kind");
-    assert_text_has(tide_text_str(&t), "for             (nobody said)\n");
+    assert_text_has(tide_text_str(&t), "for             (not named)\n");
     assert_text_has(tide_text_str(&t), "would have fit  not known: the system decides; without it 512 B\n");
     assert_text_has(tide_text_str(&t), "may still take unknown");
     assert_text_has(tide_text_str(&t), "live on cpu: 0 blocks, 0 B requested\n");

@@ -232,7 +232,7 @@ static void check_none_is_idle(tide_graph *(*make)(uint64_t), uint64_t seed, con
         if (st == TIDE_OK)
             assert_true(counted(q, opt) > bytes);
         else
-            assert_text_has(err.msg, "nobody would read"); // one of a chain
+            assert_text_has(err.msg, "no operator would read"); // one of a chain
         tide_program_unref(q);
     }
     tide_program_unref(p);

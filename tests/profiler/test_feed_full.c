@@ -440,7 +440,7 @@ static void a_watch_finds_that_the_drain_is_gone(void **state) {
     assert_int_equal(atomic_load(&tide__feed_head(fx->feed)->drain), TIDE__DRAIN_FAILED);
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_WRITE);
-    assert_text_has(err.msg, "nobody takes events");
+    assert_text_has(err.msg, "no collector takes events");
     assert_text_has(err.msg, tide__feed_path(fx->feed));
     tide__feed_check(fx->feed);
     assert_int_equal(asked.n_asked, 4); // that is known

@@ -151,7 +151,7 @@ static void test_a_trace_in_recording_is_left_alone(void **state) {
     tide__feed *feed = make_feed(d.file);
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(tide__store_create(d.file, &err), TIDE_ERR_BUSY);
-    assert_text_has(err.msg, "somebody records into it");
+    assert_text_has(err.msg, "another process records into it");
     assert_true(err.hint[0] != '\0');
     assert_sql(d.file, "SELECT value FROM meta WHERE key = 'mine'", "1\n");
     assert_int_equal(tmp_dir_count(&d), 2);

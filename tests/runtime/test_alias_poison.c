@@ -157,7 +157,7 @@ static void test_overrun_into_a_part_that_is_not_born_X8(void **state) {
     open_planted(&s, joined(), "first", write_behind);
     assert_true(place_of(&s, "p0") + 4 * ROW == place_of(&s, "p1"));
     assert_true(place_of(&s, "p0") == place_of(&s, "w"));
-    assert_found(&s, WORDS("tensor 'p1'", "byte 3 of its place", "nobody owned it", "before step 1"));
+    assert_found(&s, WORDS("tensor 'p1'", "byte 3 of its place", "while it was free", "before step 1"));
 }
 
 /// The rows of a dead whole that no slice needs are poison again: written or read, it shows.
@@ -167,7 +167,7 @@ static void test_what_a_slice_leaves_has_no_owner_X8(void **state) {
     open_planted(&s, cut(), "other", write_target);
     assert_true(place_of(&s, "s") == place_of(&s, "a") + 2 * ROW);
     target = place_of(&s, "a");
-    assert_found(&s, WORDS("plan buffer", "nobody owned it", "end of the run"));
+    assert_found(&s, WORDS("plan buffer", "while it was free", "end of the run"));
     open_planted(&s, cut(), "more", read_target);
     assert_true(place_of(&s, "u") == place_of(&s, "s")); // in place, twice
     target = place_of(&s, "a") + 5 * ROW;
@@ -212,7 +212,7 @@ static void test_red_zone_of_the_root_X8(void **state) {
     open_planted(&s, short_chain(), "over", write_behind);
     assert_found(&s, WORDS("tensor 'a' of 240 B", "byte 3 behind its end"));
     open_planted(&s, short_chain(), "again", write_behind); // the root is dead
-    assert_found(&s, WORDS("plan buffer", "nobody owned it", "end of the run"));
+    assert_found(&s, WORDS("plan buffer", "while it was free", "end of the run"));
 }
 
 /// All is poison between runs, whatever lay on what.

@@ -295,12 +295,12 @@ static void test_write_into_a_place_without_owner_X8(void **state) {
     open_planted(&s, 0, write_target, 0, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
     target = slot_of(&s, "b"); // born at step 1
     assert_true(target != slot_of(&s, "a"));
-    assert_found(&s, WORDS("tensor 'b'", "byte 11 of its place", "nobody owned it", "before step 1"));
+    assert_found(&s, WORDS("tensor 'b'", "byte 11 of its place", "while it was free", "before step 1"));
     close_planted(&s);
     open_planted(&s, 4, write_target, 0, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
     target = slot_of(&s, "a"); // dead for good, unless d lies there
     if (target == slot_of(&s, "d")) target = slot_of(&s, "c");
-    assert_found(&s, WORDS("plan buffer", "nobody owned it", "the place of tensor '", "end of the run"));
+    assert_found(&s, WORDS("plan buffer", "while it was free", "the place of tensor '", "end of the run"));
     close_planted(&s);
 }
 

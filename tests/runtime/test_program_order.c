@@ -220,7 +220,7 @@ static void test_who_reads_which_run(void **state) {
     const uint32_t order[] = {0, 1, 2, 3, 4, 5, 6, 8, 7, 9, 10, 11, 12, 13};
     char *before = describe(p);
     assert_tide_status(tide_program_reorder(p, order, &err), TIDE_ERR_INVALID);
-    assert_text_has(err.msg, "nobody would read what 's1.again' makes");
+    assert_text_has(err.msg, "no operator would read what 's1.again' makes");
     assert_is(p, before);
     tide_host_free(before);
     tide_program_unref(p);
@@ -244,8 +244,8 @@ static void test_bad_repeats_are_refused(void **state) {
     expect_no_repeat(p, 3, 2, "no second run");
     expect_no_repeat(p, 12, 13, "12 steps");
     expect_no_repeat(p, 3, 13, "12 steps");
-    expect_no_repeat(p, 3, 5, "nobody would read what 's3.again' makes");
-    expect_no_repeat(p, 3, 12, "nobody would read");
+    expect_no_repeat(p, 3, 5, "no operator would read what 's3.again' makes");
+    expect_no_repeat(p, 3, 12, "no operator would read");
     assert_tide_ok(tide_program_repeat(p, 0, 6, &err), &err);
     expect_no_repeat(p, 0, 6, "twice already");
     expect_no_repeat(p, 6, 7, "twice already");
@@ -375,7 +375,7 @@ static void test_other_programs_cannot_be_followed(void **state) {
     expect_incomparable(p, (const char *[]){"top", "left", "right", "join"}, 4, "nobody", "'nobody'");
     expect_incomparable(p, (const char *[]){"top", "left", "right", "join"}, 4, "top", "second run of node 'top'");
     expect_incomparable(p, (const char *[]){"top", "left", "right", "top.again", "join"}, 5, "top",
-                        "nobody would read");
+                        "no operator would read");
     expect_incomparable(p, (const char *[]){"top", "left", "top.again", "right", "join"}, 5, NULL, "'top.again'");
     char *ok[] = {tide_host_strdup("top"), tide_host_strdup("left"), tide_host_strdup("top.again"),
                   tide_host_strdup("right"), tide_host_strdup("join")};

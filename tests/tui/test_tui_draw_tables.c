@@ -193,7 +193,7 @@ static void pools_say_which_allocator_caches_unused_memory(void **state) {
     scene_sample_has(l->s, "3 of 9");
     l->pool_items[0].unused_bytes = 0;
     draw_only(l, TIDE_TUI_PANE_POOLS, 100, 14);
-    scene_sample_has(l->s, "Whatever was held was all used at some moment of this window.");
+    scene_sample_has(l->s, "All that was held was used at some moment of this window.");
     scene_lists_destroy(l);
 }
 

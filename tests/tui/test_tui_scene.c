@@ -233,7 +233,7 @@ static void why_a_tensor_is_alive_is_said(void **state) {
         {1, "conv0_out", "alive: this step reads it last", "Relu_1"},
         {2, "conv0_out", "dead: step 1 Relu_1 read it last", "Relu_1"},
         {0, "conv2_out", "not made yet: step 2 Conv_2 makes it", "MaxPool_3"},
-        {2, "conv2.scratch", "alive in this step alone: nobody reads it later", ""},
+        {2, "conv2.scratch", "alive in this step alone: not read later", ""},
         {3, "weights", "weight: there for the whole run", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -58,7 +58,7 @@ static void add_makers(fields *f, const tide_tui_scene *s) {
     char step[TIDE_TUI_WORD] = "";
     if (item->site.step >= 0) snprintf(step, sizeof step, " (step %" PRId64 ")", item->site.step);
     add(f, "made by", "%s%s",
-        item->site.owner != NULL && item->site.owner[0] != '\0' ? item->site.owner : "nobody known",
+        item->site.owner != NULL && item->site.owner[0] != '\0' ? item->site.owner : "(no operator)",
         item->site.owner != NULL && item->site.owner[0] != '\0' ? step : "");
     if (s->consumers[0] != '\0') add(f, "read by", "%s", s->consumers);
 }

@@ -25,7 +25,7 @@ typedef struct part_look {
 static const part_look looks[TIDE_N_PARTS] = {
     [TIDE_PART_LIVE] = {0x2588, 'L', TIDE_TUI_ROLE_CURVE},   [TIDE_PART_ROUNDING] = {0x2593, 'r', TIDE_TUI_ROLE_PLAN},
     [TIDE_PART_HOLES] = {0x2591, 'h', TIDE_TUI_ROLE_HOLE},   [TIDE_PART_SLACK] = {0x2592, 's', TIDE_TUI_ROLE_BOUND},
-    [TIDE_PART_CACHED] = {0x2584, 'c', TIDE_TUI_ROLE_LABEL}, [TIDE_PART_UNUSED] = {'?', '?', TIDE_TUI_ROLE_DIM},
+    [TIDE_PART_CACHED] = {0x259A, 'c', TIDE_TUI_ROLE_LABEL}, [TIDE_PART_UNUSED] = {'?', '?', TIDE_TUI_ROLE_DIM},
 };
 
 static uint32_t look_glyph(const tide_tui_view *v, int part) {
@@ -76,11 +76,11 @@ static const char *part_words(int part) {
     case TIDE_PART_ROUNDING:
         return "added by alignment and size classes";
     case TIDE_PART_HOLES:
-        return "between those alive, nobody's";
+        return "free, between those alive";
     case TIDE_PART_SLACK:
         return "of the buffer above them, or of pools";
     case TIDE_PART_CACHED:
-        return "kept by allocators, used by nobody";
+        return "kept by allocators, not in use";
     default:
         return "taken beyond what the plan explains";
     }

@@ -55,7 +55,7 @@ static void add_answers(entries *e) {
         {"what makes the peak: the first rows of the table", TIDE_TUI_VIEW_3},
         {"what would lower it: explain, and the advice below", TIDE_TUI_VIEW_3},
         {"is B better than A, and why: the waterfall", TIDE_TUI_VIEW_5},
-        {"which allocator caches what nobody uses", TIDE_TUI_VIEW_4},
+        {"which allocator caches unused memory", TIDE_TUI_VIEW_4},
         {"where a leak began: below the allocators", TIDE_TUI_VIEW_4},
         {"where the holes are: addresses over time", TIDE_TUI_VIEW_2},
     };
@@ -139,7 +139,7 @@ static void add_legends(entries *e, const tide_tui_glyphs *g) {
     add_title(e, "Map");
     add_legend(e, g->full, TIDE_TUI_ROLE_PLACE, "bytes of one item");
     add_legend(e, g->shared, TIDE_TUI_ROLE_TEXT, "of several, too small to tell apart");
-    add_legend(e, g->hole, TIDE_TUI_ROLE_HOLE, "a hole: nobody's, with something above it");
+    add_legend(e, g->hole, TIDE_TUI_ROLE_HOLE, "a hole: free, with something above it");
     add_legend(e, g->vacant, TIDE_TUI_ROLE_DIM, "free, with nothing above it");
     add_legend(e, g->outside, TIDE_TUI_ROLE_DIM, "no memory there at that time");
 }

@@ -143,7 +143,7 @@ static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t b
     buf[0] = 0;
     if (s->pools->n == 0) return; // the table says so
     if (i == SIZE_MAX) {
-        snprintf(buf, buf_bytes, "Whatever was held was all used at some moment of this window.");
+        snprintf(buf, buf_bytes, "All that was held was used at some moment of this window.");
     } else {
         const tide_pool *p = &s->pools->items[i];
         char unused[TIDE_TUI_WORD], reserved[TIDE_TUI_WORD], from[TIDE_TUI_WORD], to[TIDE_TUI_WORD];

@@ -117,7 +117,7 @@ static void why_of_plan(tide__frame *f, const tide_item_facts *s) {
     } else if (t >= s->end) {
         snprintf(why, room, "dead: step %lld %s read it last", (long long)last, step_name(a, last));
     } else if (last == s->begin) {
-        snprintf(why, room, "alive in this step alone: nobody reads it later");
+        snprintf(why, room, "alive in this step alone: not read later");
     } else if (t == last) {
         snprintf(why, room, "alive: this step reads it last");
     } else {

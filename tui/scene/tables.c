@@ -154,7 +154,7 @@ static const tide_column map_columns[] = {
     {"bound_bytes", "lower bound", BYTES, .get = region_bound},
     {"begin", "there from", TIME, TIDE_AT(tide_region, begin)},
     {"end", "to", TIME, TIDE_AT(tide_region, end)},
-    {"guessed", "nobody told of it", FLAG, TIDE_AT(tide_region, is_guessed)},
+    {"guessed", "not reported by an allocator", FLAG, TIDE_AT(tide_region, is_guessed)},
 };
 
 // ---- operators ----

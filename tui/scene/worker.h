@@ -28,8 +28,8 @@ typedef struct tide_tui_request {
 } tide_tui_request;
 
 /// The thread gets an `a` and a `b` (may be NULL) of its own, as tide_subject_again makes them. A trace is opened by
-/// the thread itself, with what a finished one shares with the caller's; if that fails, every result says why. The descriptor of tide_tui_worker_wake_fd becomes readable
-/// when a result is there or progress was made.
+/// the thread itself, with what a finished one shares with the caller's; if that fails, every result says why. The
+/// descriptor of tide_tui_worker_wake_fd becomes readable when a result is there or progress was made.
 tide_status tide_tui_worker_start(const tide_subject *a, const tide_subject *b, tide_tui_worker **out,
                                   tide_error *err) TIDE_NODISCARD;
 /// Cancels the request that runs, and waits until the thread has ended. Takes NULL.
