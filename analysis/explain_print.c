@@ -145,6 +145,7 @@ static void print_one(const tide_explanation *e, const tide_subject_facts *f, si
                    tide_without_more(w, more, sizeof more), words(w->bytes).text);
     if (strcmp(w->name, x->site.name) != 0) tide_text_addf(out, ", now %s", name_of(x));
     if (w->n_alike > 1) tide_text_addf(out, ", %" PRIu64 " of that name", w->n_alike);
+    if (w->n_alike > 1 && x->site.owner[0] != '\0') tide_text_addf(out, " made by %s", x->site.owner);
     tide_text_addf(out, ") the peak would be %s", words(w->peak_bytes).text);
     if (w->peak_bytes >= f->peak_bytes) {
         tide_text_add(out, ", no lower: as much is held at ");

@@ -55,6 +55,36 @@ static void process_fact(const tide_report_side *s, take_fact take, void *ctx) {
     tide_text_deinit(&parts);
 }
 
+/// Of the kinds that the plan has; what else was allocated, as the pages of a cache, stands beside it.
+static void prediction_fact(const tide_subject_facts *f, take_fact take, void *ctx) {
+    char value[64], note[160], size[24];
+    uint64_t predicted = 0, measured = 0;
+    if (!f->is_trace) return;
+    for (size_t i = 0; i < f->n_kinds; i++) {
+        const tide_trace_kind *k = &f->kinds[i];
+        if (k->predicted_bytes == TIDE_UNKNOWN_BYTES) return;
+        predicted += k->predicted_bytes;
+        measured += k->predicted_bytes > 0 ? k->peak_bytes : 0;
+    }
+    const int64_t d = (int64_t)(predicted - measured);
+    int n = snprintf(note, sizeof note, "predicted %s; sum of the kinds' peaks",
+                     tide_format_bytes(predicted, size, sizeof size));
+    const char *before = "; not in the plan: ";
+    for (size_t i = 0; i < f->n_kinds; i++) {
+        const tide_trace_kind *k = &f->kinds[i];
+        if (k->predicted_bytes > 0 || k->peak_bytes == 0 || n < 0 || (size_t)n >= sizeof note) continue;
+        n += snprintf(note + n, sizeof note - (size_t)n, "%s%s %s", before, tide_memory_kind_name(k->kind),
+                      tide_format_bytes(k->peak_bytes, size, sizeof size));
+        before = ", ";
+    }
+    snprintf(value, sizeof value, "%s%s",
+             d < 0   ? "-"
+             : d > 0 ? "+"
+                     : "",
+             tide_format_bytes(d < 0 ? 0 - (uint64_t)d : (uint64_t)d, size, sizeof size));
+    take(ctx, "Predicted - measured", value, note);
+}
+
 static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
     const tide_subject_facts *f = s->facts;
     char value[64], note[160], size[24];
@@ -71,22 +101,7 @@ static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
     else if (tide_report_gap(f, &share))
         snprintf(note, sizeof note, "the plan is %.2f %% above it", 100.0 * share);
     take(ctx, "Lower bound", tide_format_bytes(f->lower_bound_bytes, value, sizeof value), note);
-    if (!f->is_trace) return;
-    uint64_t predicted = 0, measured = 0;
-    for (size_t i = 0; i < f->n_kinds; i++) {
-        if (f->kinds[i].predicted_bytes == TIDE_UNKNOWN_BYTES) return;
-        predicted += f->kinds[i].predicted_bytes;
-        measured += f->kinds[i].peak_bytes;
-    }
-    const int64_t d = (int64_t)(predicted - measured);
-    snprintf(note, sizeof note, "predicted %s; sum of the kinds' peaks",
-             tide_format_bytes(predicted, size, sizeof size));
-    snprintf(value, sizeof value, "%s%s",
-             d < 0   ? "-"
-             : d > 0 ? "+"
-                     : "",
-             tide_format_bytes(d < 0 ? 0 - (uint64_t)d : (uint64_t)d, size, sizeof size));
-    take(ctx, "Predicted - measured", value, note);
+    prediction_fact(f, take, ctx);
 }
 
 void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {

@@ -256,7 +256,8 @@ function drawLifetimes() {
 }
 function bar(c, begin, end, fill, y, h, open, selected) {
   const g = c.g;
-  let a = xOf(c, begin), b = Math.max(xOf(c, end), a + 1);
+  let a = xOf(c, begin), b = xOf(c, end);
+  if (b - a < 4) { a = (a + b) / 2 - 2; b = a + 4; } // it shows on both sides of the cursor's line
   if (b < left || a > left + c.plot) {
     g.fillStyle = colours.mute; g.textAlign = b < left ? 'left' : 'right';
     g.fillText(b < left ? '\u2039' : '\u203a', b < left ? left : left + c.plot, y + h / 2);
