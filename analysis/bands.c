@@ -22,6 +22,7 @@ typedef struct group {
     const char *name; // owned by the names
     tide_band_sort sort;
     int kind;
+    bool in_buffer;     // some of it lies in a plan's buffer: it stands next to what is unused of that
     uint64_t now;       // bytes in the column that is looked at
     uint64_t most, sum; // of all columns
     size_t band;        // that it is in; SIZE_MAX: none yet
@@ -191,6 +192,7 @@ static tide_status add_up_set(maker *m, const tide_live_set *set) {
         if (set->items[i].requested_bytes == 0 || !tide_kind_is_among(m->opt->kind, (int)set->items[i].kind)) continue;
         TIDE_TRY(group_of_block(m, &set->items[i], &of));
         m->groups[of].now += set->items[i].requested_bytes;
+        m->groups[of].in_buffer |= set->items[i].in_buffer;
     }
     return TIDE_OK;
 }
@@ -296,10 +298,12 @@ static tide_status fill_column(maker *m, size_t i) {
 
 // ---- which groups have a band ----
 
-/// Sorts in their order; kinds in theirs; other groups by what they have in the column where they have most.
+/// Sorts in their order; kinds in theirs, those of a buffer behind the others; other groups by what they have in the
+/// column where they have most.
 static int by_size(const void *a, const void *b) {
     const group *x = *(const group *const *)a, *y = *(const group *const *)b;
     if (x->sort != y->sort) return x->sort < y->sort ? -1 : 1;
+    if (x->kind >= 0 && y->kind >= 0 && x->in_buffer != y->in_buffer) return y->in_buffer ? -1 : 1;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->most != y->most) return x->most > y->most ? -1 : 1;
     if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
@@ -310,6 +314,7 @@ static int by_size(const void *a, const void *b) {
 static int by_sum(const void *a, const void *b) {
     const group *x = *(const group *const *)a, *y = *(const group *const *)b;
     if (x->sort != y->sort) return x->sort < y->sort ? -1 : 1;
+    if (x->kind >= 0 && y->kind >= 0 && x->in_buffer != y->in_buffer) return y->in_buffer ? -1 : 1;
     if (x->kind != y->kind) return x->kind < y->kind ? -1 : 1;
     if (x->sum != y->sum) return x->sum > y->sum ? -1 : 1;
     return strcmp(x->name, y->name);

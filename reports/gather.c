@@ -149,7 +149,14 @@ static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
     s->knows_reserved = s->reserved_bytes > f->peak_bytes;
     for (size_t i = 0; i < s->pools.n; i++)
         s->knows_reserved |= s->pools.items[i].tells_segments && !s->pools.items[i].is_planned;
-    return TIDE_OK;
+    if (!s->knows_reserved) return TIDE_OK;
+    uint64_t *low;
+    TIDE_TRY(TIDE_NEW(&s->reserved, s->n_columns + 1, err, "for the report"));
+    TIDE_TRY(TIDE_NEW(&low, s->n_columns + 1, err, "for the report"));
+    const tide_status st =
+        tide_subject_columns(s->subject, reserved, f->begin, f->end, s->n_columns, low, s->reserved, err);
+    tide_host_free(low);
+    return st;
 }
 
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
@@ -200,6 +207,7 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->min);
     tide_host_free(s->max);
     tide_host_free(s->predicted);
+    tide_host_free(s->reserved);
     tide_host_free(s->steps);
     tide_host_free(s->largest);
     tide_host_free(s->live);

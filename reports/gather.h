@@ -71,6 +71,7 @@ typedef struct tide_report_side {
     const tide_items *items;
     uint64_t *min, *max; ///< [n_columns] of the curve, over the whole axis
     uint64_t *predicted; ///< [n_columns] highest prediction of the plan, beside a trace; NULL: none
+    uint64_t *reserved;  ///< [n_columns] most that was taken from the system; NULL: not known
     size_t n_columns;
     bool steps_are_columns;    ///< of a plan: a column is a step
     tide_explanation why;      ///< at the peak; of a planned run where most of its buffer is in use

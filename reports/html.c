@@ -18,6 +18,7 @@ static const char controls[] =
     "<label>Sort by <select id=\"live-sort\"><option value=\"size\">size</option><option value=\"begin\">begin</option>"
     "<option value=\"life\">life</option><option value=\"place\">place</option><option "
     "value=\"name\">name</option></select></label>\n"
+    "<label>Bands <select id=\"live-by\"></select></label>\n"
     "<label>View <select id=\"live-view\"></select></label>\n"
     "<label>Go to <input id=\"live-goto\" placeholder=\"exec:12, 50%\"></label>"
     "<span id=\"live-goto-note\" role=\"status\"></span>\n";

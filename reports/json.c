@@ -225,23 +225,46 @@ static void add_steps(tide_json_out *j, const tide_table *t, size_t column) {
     tide_json_close(j, '}');
 }
 
-/// A column as an array: numbers, and of a text its place among the words. What is the same in all rows stands once;
-/// {"steps": […]} has what each number adds to the one before; "size_bytes" is that column once more.
-static void add_column(tide_json_out *j, const tide_table *t, size_t column, words *w) {
+/// How many rows must be written where all behind them say what the row `period` before them says.
+static size_t rows_before_repeat(const tide_table *t, size_t column, size_t period) {
     tide_row_room room;
+    tide_cell now, before;
+    size_t i = t->n_rows;
+    for (; i > period; i--) {
+        tide_table_cell(t, tide_table_row(t, i - 1, &room), column, &now);
+        tide_table_cell(t, tide_table_row(t, i - 1 - period, &room), column, &before);
+        if (!is_same(t->columns[column].unit, &now, &before)) break;
+    }
+    return i;
+}
+
+/// After how many rows a run that does the same again and again repeats itself, by its names; 0: it does not. The
+/// period is a distance between two rows that have the name of the last one.
+static size_t find_period(const tide_table *t, size_t name_column) {
+    enum { TRIES = 8 };
+    tide_row_room room;
+    tide_cell last, v;
+    size_t best = 0, least = t->n_rows / 2;
+    if (t->n_rows < 2) return 0;
+    tide_table_cell(t, tide_table_row(t, t->n_rows - 1, &room), name_column, &last);
+    for (size_t i = t->n_rows - 1, tries = 0; i > 0 && tries < TRIES; i--) {
+        tide_table_cell(t, tide_table_row(t, i - 1, &room), name_column, &v);
+        if (!is_same(t->columns[name_column].unit, &last, &v)) continue;
+        const size_t period = t->n_rows - i, rows = rows_before_repeat(t, name_column, period);
+        tries++;
+        if (rows < least) {
+            least = rows;
+            best = period;
+        }
+    }
+    return best;
+}
+
+static void add_values(tide_json_out *j, const char *key, const tide_table *t, size_t column, size_t n, words *w) {
     const tide_unit unit = t->columns[column].unit;
-    const bool is_one = is_one_value(t, column);
-    const size_t n = is_one ? 1 : t->n_rows;
+    tide_row_room room;
     tide_cell v;
-    if (!is_one && is_size_again(t, column)) {
-        tide_json_text(j, t->columns[column].key, "size_bytes");
-        return;
-    }
-    if (!is_one && !tide_unit_is_words(unit) && is_shorter_by_steps(t, column)) {
-        add_steps(j, t, column);
-        return;
-    }
-    tide_json_open_flat(j, t->columns[column].key, '[');
+    tide_json_open_flat(j, key, '[');
     for (size_t i = 0; i < n && !j->out->failed; i++) {
         tide_table_cell(t, tide_table_row(t, i, &room), column, &v);
         if (tide_unit_is_words(unit))
@@ -252,10 +275,33 @@ static void add_column(tide_json_out *j, const tide_table *t, size_t column, wor
     tide_json_close(j, ']');
 }
 
+/// A column as an array: numbers, and of a text its place among the words. What is the same in all rows stands once;
+/// {"first": […], "period": n} goes on with what stands n rows before; {"steps": […]} has what each number adds to the
+/// one before; "size_bytes" is that column once more.
+static void add_column(tide_json_out *j, const tide_table *t, size_t column, size_t period, words *w) {
+    const char *key = t->columns[column].key;
+    const bool is_one = is_one_value(t, column);
+    const size_t n = period > 0 && !is_one ? rows_before_repeat(t, column, period) : t->n_rows;
+    if (!is_one && is_size_again(t, column)) {
+        tide_json_text(j, key, "size_bytes");
+    } else if (n < t->n_rows / 2) {
+        tide_json_open_flat(j, key, '{');
+        add_values(j, "first", t, column, n, w);
+        tide_json_u64(j, "period", period);
+        tide_json_close(j, '}');
+    } else if (!is_one && !tide_unit_is_words(t->columns[column].unit) && is_shorter_by_steps(t, column)) {
+        add_steps(j, t, column);
+    } else {
+        add_values(j, key, t, column, is_one ? 1 : t->n_rows, w);
+    }
+}
+
+/// The second column is the name.
 static void add_columns(tide_json_out *j, const char *key, const tide_table *t, words *w) {
     tide_json_open(j, key, '{');
+    const size_t period = find_period(t, 1);
     tide_json_u64(j, "n", t->n_rows);
-    for (size_t c = 0; c < t->n_columns; c++) add_column(j, t, c, w);
+    for (size_t c = 0; c < t->n_columns; c++) add_column(j, t, c, period, w);
     tide_json_close(j, '}');
 }
 
@@ -423,7 +469,22 @@ static void add_pools(tide_json_out *j, const tide_report_side *s) {
 }
 
 /// The page folds weights where they hold more than half of the peak.
+/// Names of inputs and outputs beside a trace, whose blocks are no tensors of the plan: [[inputs], [outputs]].
+static void add_roles(tide_json_out *j, const tide_report_side *s) {
+    static const tide_role roles[] = {TIDE_ROLE_INPUT, TIDE_ROLE_OUTPUT};
+    const tide_lifetimes *lt = s->facts->is_trace && s->facts->plan != NULL ? &s->facts->plan->lifetimes : NULL;
+    tide_json_open_flat(j, "ends", '[');
+    for (size_t k = 0; k < sizeof roles / sizeof roles[0]; k++) {
+        tide_json_open_flat(j, NULL, '[');
+        for (size_t i = 0; lt != NULL && i < lt->n; i++)
+            if (lt->items[i].role == roles[k]) tide_json_text(j, NULL, lt->items[i].name);
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, ']');
+}
+
 static void add_page(tide_json_out *j, const tide_report_side *s) {
+    add_roles(j, s);
     tide_json_bool(j, "folds_weights", s->weights.folded);
     add_executions(j, s);
     add_pools(j, s);
@@ -576,6 +637,10 @@ static void curve_part(tide_json_out *j, const tide_report_side *s) {
         tide_json_null(j, "predicted");
     else
         columns(j, "predicted", NULL, s->predicted, s->n_columns);
+    if (s->reserved == NULL)
+        tide_json_null(j, "reserved_curve");
+    else
+        columns(j, "reserved_curve", NULL, s->reserved, s->n_columns);
 }
 
 static void regions_part(tide_json_out *j, const tide_report_side *s) {

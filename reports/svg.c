@@ -242,6 +242,7 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
     char size[24], label[96];
     if (f->levels.known && f->levels.plan > s.top) s.top = f->levels.plan;
     if (f->levels.known && f->levels.bound > s.top) s.top = f->levels.bound;
+    if (side->reserved != NULL && side->reserved_bytes > s.top) s.top = side->reserved_bytes;
     // A capacity far above would leave nothing to see of the curve: it is named instead.
     const uint64_t capacity = tide_report_left_for_tensors(r, side);
     const bool shows_capacity = capacity > 0 && capacity / 4 < s.top;
@@ -251,6 +252,7 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
     add_outline("max", &s, side->max, side->n_columns, true, out);
     if (!side->steps_are_columns) add_outline("min", &s, side->min, side->n_columns, true, out);
     if (side->predicted != NULL) add_outline("predicted", &s, side->predicted, side->n_columns, false, out);
+    if (side->reserved != NULL) add_outline("reserved", &s, side->reserved, side->n_columns, false, out);
     tide_text_addf(out, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n", PLOT_LEFT, PLOT_RIGHT,
                    CURVE_BOTTOM, CURVE_BOTTOM);
     add_levels(f, &s, out);

@@ -9,6 +9,7 @@ function prepare(side) {
   side.n = n;
   side.curve = spread(side.curve);
   side.predicted = spread(side.predicted);
+  side.reserved_curve = spread(side.reserved_curve);
   side.span = side.end - side.begin;
   // Times count from the origin; the pictures from the begin of the axis.
   side.zero = side.begin - side.origin;
@@ -42,7 +43,8 @@ function repeat(side) {
     for (const column of Object.keys(columns)) {
       const is = columns[column];
       let sum = 0;
-      if (is.steps) columns[column] = is.steps.map((by) => (sum += by)); // what each adds to the one before
+      if (is.period) { while (is.first.length < n) is.first.push(is.first[is.first.length - is.period]); columns[column] = is.first; } // as some rows before
+      else if (is.steps) columns[column] = is.steps.map((by) => (sum += by)); // what each adds to the one before
       else if (typeof is === 'string') columns[column] = columns[is].slice(); // another column once more
       else if (is.length < n) columns[column] = new Array(n).fill(is[0]); // what is the same in all rows stands once
     }

@@ -40,7 +40,7 @@ function sweepOf(events) {
 }
 function valueAt(curve, t) { const k = upTo(curve.t, t); return k > 0 ? curve.bytes[k - 1] : 0; }
 function endOf(s, x, i) { return (x.open[i] ? Infinity : x.end[i]); }
-/// Events of the tensors of a plan, an alias together with what it lies in.
+/// Events of the tensors of a plan, an alias together with what it lies in: [t, change, that one].
 function tensorEvents(s, wants) {
   const it = s.items, groups = new Map(), events = [];
   for (let i = 0; i < s.n; i++) {
@@ -48,12 +48,12 @@ function tensorEvents(s, wants) {
     const root = rootOf(s, i);
     if (groups.has(root)) groups.get(root).push(i); else groups.set(root, [i]);
   }
-  for (const list of groups.values()) {
+  for (const [root, list] of groups) {
     const times = [...new Set(list.flatMap((i) => [it.begin[i], it.end[i]]))].sort((a, b) => a - b);
     let before = 0;
     for (const t of times) {
       const now = sizeOf(joined(list.filter((i) => it.begin[i] <= t && t < it.end[i]).map((i) => stretchOf(s, i))));
-      if (now !== before) events.push([t, now - before]);
+      if (now !== before) events.push([t, now - before, root]);
       before = now;
     }
   }

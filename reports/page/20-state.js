@@ -1,5 +1,5 @@
 // The state of the view, and its twin behind # in the address: a link shows the same selection.
-const state = {side: 0, t0: 0, t1: 0, sel: -1, q: '', kind: 'peak', fold: false, sort: 'size', down: true, view: 'lifetimes', cursor: 0, page: 0};
+const state = {side: 0, t0: 0, t1: 0, sel: -1, q: '', kind: 'peak', bands: 'kind', fold: false, sort: 'size', down: true, view: 'lifetimes', cursor: 0, page: 0};
 const listeners = [];
 let drawAsked = false;
 
@@ -24,6 +24,7 @@ function toHash() {
   if (state.t0 > 0 || state.t1 < s.span) put('t', +state.t0.toFixed(3) + '-' + +state.t1.toFixed(3));
   if (state.q) put('q', state.q);
   if (state.kind !== 'peak') put('kind', state.kind);
+  if (state.bands !== 'kind') put('bands', state.bands);
   if (state.fold !== s.folds_weights) put('weights', state.fold ? 'folded' : 'unfolded');
   const turned = state.down !== sorts[state.sort].down;
   if (state.sort !== 'size' || turned) put('sort', (turned ? '-' : '') + state.sort);
@@ -57,6 +58,7 @@ function fromHash() {
   if (t && +t[2] > +t[1]) { state.t0 = +t[1]; state.t1 = +t[2]; }
   state.q = given.get('q') || '';
   state.kind = given.get('kind') || (state.q ? 'all' : 'peak');
+  state.bands = Object.hasOwn(bandWords, given.get('bands')) ? given.get('bands') : 'kind';
   state.fold = given.has('weights') ? given.get('weights') === 'folded' : s.folds_weights;
   const [, turned, sort] = /^(-?)(.*)$/.exec(given.get('sort') || 'size');
   state.sort = Object.hasOwn(sorts, sort) ? sort : 'size';

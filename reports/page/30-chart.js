@@ -100,6 +100,7 @@ function drawCurve() {
   }
   if (s.fit && s.fit.left_bytes > 0) levels.push([s.fit.left_bytes, s.process ? 'capacity less the program' : 'capacity', colours.peak, [], -7]);
   const other = sides.length > 1 && sides[1 - state.side].axis === s.axis ? sides[1 - state.side] : null;
+  if (s.reserved_curve) levels.push([s.reserved.bytes, 'reserved ' + bytes(s.reserved.bytes), colours.other, null, 8]);
   let top = s.peak.bytes;
   for (const [v] of levels) if (v < 4 * s.peak.bytes) top = Math.max(top, v);
   if (other && other.peak.bytes < 4 * top) top = Math.max(top, other.peak.bytes);
@@ -118,10 +119,11 @@ function drawCurve() {
     g.fillStyle = colours.mute; g.textAlign = xOf(c, t) > left + c.plot - 24 ? 'right' : 'center';
     g.fillText(time(s, t), Math.min(xOf(c, t), left + c.plot + 4), plotHeight - 10);
   }
-  const cols = columnsOf(s.curve, s, n);
+  const cols = columnsOf(s.curve, s, n), bands = hasBands(s);
   g.fillStyle = colours.soft;
-  for (let x = 0; x < n; x++) g.fillRect(left + x, y(cols.max[x]), 1, base - y(cols.max[x]));
-  if (ground) {
+  if (bands) drawCurveBands(c, s, y, base);
+  else for (let x = 0; x < n; x++) g.fillRect(left + x, y(cols.max[x]), 1, base - y(cols.max[x]));
+  if (ground && !bands) {
     g.fillStyle = hatch(g, s.items.fill[s.n]);
     for (let x = 0; x < n; x++) { const v = y(Math.min(cols.max[x], ground)); g.fillRect(left + x, v, 1, base - v); }
   }
@@ -132,16 +134,20 @@ function drawCurve() {
     g.fillRect(left + x, Math.min(a, before), 1, Math.max(1.5, Math.abs(a - before)));
   }
   if (other) line(g, columnsOf(other.curve, other, n).max, y, colours.other, [4, 2]);
+  if (s.reserved_curve) line(g, columnsOf(s.reserved_curve, s, n).max, y, colours.other, [1, 3]);
   if (s.predicted) line(g, columnsOf(s.predicted, s, n).max, y, colours.plan, [1, 2]);
   g.textAlign = 'left';
   const taken = [];
-  for (const [v, words, colour, dash, shift] of levels) {
-    if (v > top) continue;
+  for (let [v, words, colour, dash, shift] of levels) {
+    if (v > top && dash) continue;
+    if (v > top) words += ' \u2191'; // above the picture
     let at = y(v) + shift;
     while (taken.some((t) => Math.abs(t - at) < 13)) at += 13;
     taken.push(at);
-    g.strokeStyle = colour; g.setLineDash(dash);
-    g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
+    if (dash) {
+      g.strokeStyle = colour; g.setLineDash(dash);
+      g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
+    }
     g.fillStyle = colour; label(g, fitting(g, [words, words.replace(/ \D*$/, ''), words.split(' + ')[0]], c.plot - 8), left + 4, at);
   }
   vertical(c, s.peak.t, colours.peak, [3, 3], curveTop, base);

@@ -123,6 +123,8 @@ function showControls() {
   fill(el('live-kind'), [['peak', 'alive at the peak'], ['cursor', 'alive at the cursor'], ['all', 'everything'], ['changing', 'what comes and goes'], ...kinds.map((k) => [k, k])], state.kind);
   if (el('live-kind').value !== state.kind) { state.kind = 'peak'; el('live-kind').value = 'peak'; }
   fill(el('live-view'), s.regions.length ? [['lifetimes', 'lifetimes'], ['memory', 'memory over time']] : [['lifetimes', 'lifetimes']], state.view);
+  fill(el('live-by'), Object.entries(bandWords), state.bands);
+  el('live-by').disabled = !isExact(s);
   el('live-sort').value = state.sort;
   el('live-search').value = state.q;
   if (sides.length > 1) el('live-side').value = String(state.side);
@@ -152,6 +154,7 @@ function startControls() {
   on('live-search', 'input', () => { searchFor(el('live-search').value); state.page = 0; el('live-rows').scrollTop = 0; changed(); });
   on('live-search', 'keydown', (e) => { if (e.key === 'Enter') { e.preventDefault(); move(1); } });
   on('live-kind', 'change', () => { state.kind = el('live-kind').value; state.page = 0; el('live-rows').scrollTop = 0; changed(); });
+  on('live-by', 'change', () => { state.bands = el('live-by').value; changed(); });
   on('live-sort', 'change', () => { state.sort = el('live-sort').value; state.down = sorts[state.sort].down; state.page = 0; el('live-rows').scrollTop = 0; changed(); });
   on('live-view', 'change', () => setView(el('live-view').value));
   if (sides.length > 1) on('live-side', 'change', () => turnTo(+el('live-side').value));

@@ -886,6 +886,54 @@ class Questions(InBrowser):
     def origin(self, trace):
         return tidemark.ask(trace, "SELECT begin_ns FROM span")[0][0]
 
+    # The most pixels of the page's ground between the curve and its foot, in any column of the picture where no label stands:
+    # the curve begins where three pixels below one another are no ground, which lines above it are not.
+    GAPS = """const c = document.getElementById('live-curve'), scale = c.width / c.clientWidth;
+        const css = getComputedStyle(document.documentElement).getPropertyValue('--bg').trim();
+        const ink = css.length === 4 ? [...css.slice(1)].map(d => parseInt(d + d, 16)) : [1, 3, 5].map(k => parseInt(css.slice(k, k + 2), 16));
+        const all = c.getContext('2d').getImageData(0, 0, c.width, c.height).data, foot = Math.floor((170 - 22) * scale) - 2;
+        let most = 0;
+        for (let x = Math.ceil(c.width * 0.62); x < c.width - 14 * scale; x++) {
+            const ground = y => { const k = 4 * (y * c.width + x); return all[k + 3] === 0 || ink.every((v, i) => all[k + i] === v); };
+            let y = 0, n = 0;
+            while (y < foot && (ground(y) || ground(y + 1) || ground(y + 2))) y++;
+            for (; y < foot; y++) n += ground(y);
+            most = Math.max(most, n);
+        }
+        return most;"""
+
+    def test_bands_of_the_curve(self):
+        """They sum to the curve, at the cursor and in each column of the picture, and are those of the command line."""
+        def size(text):
+            number, of = text.split()
+            return float(number) * 1024 ** ["B", "KiB", "MiB", "GiB"].index(of)
+
+        for file, key in (("planned", "name"), ("naive", "name"), ("naive", "scope"), ("planned", "scope")):
+            said = self.asked(getattr(self, file), "--at", "exec:12", "--rows", 0)
+            self.see(file, "exec:12")
+            self.b.js("const s = document.getElementById('live-by'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))",
+                      {"name": "tensor", "scope": "operator"}[key])
+            self.b.settle()
+            text = self.text("#live-kinds")
+            self.assertTrue(text.startswith({"name": "By tensor: ", "scope": "By operator: "}[key]), text)
+            bands = dict(re.match(r"(.*) ([\d.]+ \w+)$", part).groups() for part in text.split(": ", 1)[1].removesuffix(".").split(", "))
+            whole = said["moment"]["requested_bytes"]
+            self.assertAlmostEqual(sum(map(size, bands.values())), whole, delta=0.01 * whole)
+            found = 0
+            for name, value in bands.items():
+                those = [b for b in said["blocks"] if b["kind"] != "Persistent" and b[key] == name and not b["is_unused"]]
+                if those and name not in ("weights", "unused in the buffer"):
+                    expected = sum(b["requested_bytes"] for b in those)
+                    self.assertAlmostEqual(size(value), expected, delta=max(512, 0.01 * expected), msg=name)  # aligned to 512
+                    found += 1
+            self.assertGreater(found, 0 if key == "scope" else 1, text)
+        for file in ("planned", "colour"):
+            for by in ("kind", "operator", "tensor", "none"):
+                self.open(self.made / f"{file}.html", f"#bands={by}")
+                self.assertLessEqual(self.b.js(self.GAPS), 1, (file, by))
+        self.open(self.report(self.trace(LENET, "--naive")), "#bands=operator&kind=all")
+        self.assertIn("(inputs) 3.25 KiB", self.text("#live-kinds"))
+
     def test_1_the_peak_of_execution_12_and_who(self):
         for file in ("naive", "planned"):
             trace = getattr(self, file)

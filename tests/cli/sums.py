@@ -249,7 +249,12 @@ class Sums:
         """The items of the page, added up at moments; between two events of one time no page can tell."""
         for columns in filter(None, (side["items"], side["tensors"])):
             for name, column in columns.items():
-                if isinstance(column, dict):  # what each number adds to the one before
+                if isinstance(column, dict) and "period" in column:  # what stands so many rows before, once more
+                    rows = column["first"]
+                    while len(rows) < columns["n"]:
+                        rows.append(rows[-column["period"]])
+                    columns[name] = rows
+                elif isinstance(column, dict):  # what each number adds to the one before
                     columns[name] = list(itertools.accumulate(column["steps"]))
                 elif isinstance(column, str):  # another column once more
                     columns[name] = columns[column]
