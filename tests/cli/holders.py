@@ -249,6 +249,17 @@ class Pools(Case):
         self.assertGreater(n_used, 5, "moments inside of executions were asked about")
         self.assertEqual(len(sizes), 1)
 
+    def test_the_curve_keeps_its_height_below_what_is_reserved(self):
+        """Far above it the reserved line stands at the upper edge; near above, where it is."""
+        trace = self.dir / "t.db"
+        for model, allocator, far in (("squeezenet1_1", "stream_caching", True), ("squeezenet1_1", "cpu", False)):
+            self.ok("run", SAMPLES / f"{model}.json", "--naive", "--allocator", allocator, "-n", 2, "-o", trace)
+            frame = self.ok("tui", trace, "--once", "--no-state", "--size", "120x40").stdout.split("\n")
+            rows = [line[30:110] for line in frame[3:12]]
+            filled = sum("\u2588" in row or "\u2593" in row for row in rows)
+            self.assertGreaterEqual(filled, 6, "\n".join(frame))
+            self.assertEqual(any("above: reserved" in line for line in frame), far, "\n".join(frame))
+
     def test_traces_and_plans_without_anything(self):
         trace, lists = self.dir / "t.db", self.dir / "none.csv"
         self.ok("record", "-o", trace, "--", "true")

@@ -120,6 +120,28 @@ static void lines_say_what_they_are_and_how_high(void **state) {
     scene_sample_destroy(s);
 }
 
+/// What is reserved far above the curve has its line at the upper edge, and its label says so.
+static void what_is_reserved_far_above(void **state) {
+    (void)state;
+    static uint64_t reserved[TIDE_TUI_MAX_COLUMNS];
+    scene_sample *s = scene_sample_new();
+    scene_sample_resize(s, 120, 44);
+    const tide_tui_rect r = curve_of(s);
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) reserved[i] = 4 * s->scene.top_bytes;
+    s->a.levels.known = false;
+    s->scene.reserved_max = reserved;
+    s->scene.peak_reserved = 4 * s->scene.top_bytes;
+    scene_sample_draw(s, tide_tui_draw_curve);
+    scene_sample_has(s, "above: reserved 2.00 MiB");
+    assert_int_equal(tide_tui_get(&s->grid, r.x + 3, r.y).glyph, s->view.glyphs->reserved);
+    s->scene.top_bytes = s->scene.peak_reserved;
+    scene_sample_draw(s, tide_tui_draw_curve);
+    scene_sample_has(s, "reserved 2.00 MiB");
+    scene_sample_lacks(s, "above");
+    assert_int_equal(tide_tui_get(&s->grid, r.x + 3, r.y).glyph, s->view.glyphs->reserved);
+    scene_sample_destroy(s);
+}
+
 static void one_kind_has_no_lines_of_all(void **state) {
     (void)state;
     scene_sample *s = scene_sample_new();
@@ -301,6 +323,7 @@ int main(void) {
         tide_unit_test(finer_columns_are_folded),
         tide_unit_test(dots_stand_for_halves_of_a_cell),
         tide_unit_test(lines_say_what_they_are_and_how_high),
+        tide_unit_test(what_is_reserved_far_above),
         tide_unit_test(one_kind_has_no_lines_of_all),
         tide_unit_test(second_curves_lie_over_the_first),
         tide_unit_test(cursor_and_range_run_through_the_curve),

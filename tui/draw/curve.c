@@ -224,8 +224,11 @@ static void draw_labels(const tide_tui_view *v, tide_tui_rect r) {
     } else {
         label_level(v, row_of(v, r, peak_of(s)), "peak", "peak", peak_of(s), 0, TIDE_TUI_ROLE_PEAK);
     }
-    if (s->peak_reserved > 0)
-        label_level(v, row_of(v, r, s->peak_reserved), "reserved", "res", s->peak_reserved, 0, TIDE_TUI_ROLE_RESERVED);
+    if (s->peak_reserved > 0) {
+        const bool is_above = s->peak_reserved > s->top_bytes;
+        label_level(v, row_of(v, r, s->peak_reserved), is_above ? "above: reserved" : "reserved",
+                    is_above ? "above: res" : "res", s->peak_reserved, 0, TIDE_TUI_ROLE_RESERVED);
+    }
     draw_levels(v, r);
     label_cursor(v, r);
     if (r.h < 2) return;

@@ -148,8 +148,9 @@ static tide_status reserved(tide__frame *f) {
     f->out->reserved_max = q->high;
     f->out->peak_reserved = q->peak;
     f->out->whole_reserved = q->whole_peak;
+    // Far above the curve it would leave nothing to see of it: the line stays at the upper edge then.
     const uint64_t top = f->out->top_bytes;
-    if (q->peak > top) f->out->top_bytes = q->peak;
+    if (q->peak > top && q->peak / 2 <= top) f->out->top_bytes = q->peak;
     return TIDE_OK;
 }
 
