@@ -8,10 +8,13 @@
 // groups; where these are too many, the columns are gone through once more.
 #include "analysis/bands.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/plan_pools.h"
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
@@ -140,6 +143,48 @@ static void start_column(maker *m) {
     for (size_t i = 0; i < m->n_groups; i++) m->groups[i].now = 0;
 }
 
+/// The group of a pool, which `key` stands for; `format` has its name.
+__attribute__((format(printf, 4, 5))) static tide_status pool_group(maker *m, uint64_t key, uint64_t *out,
+                                                                    const char *format, ...) {
+    const known_text *known = tide_map_find(&m->by_text, key);
+    if (known != NULL) {
+        *out = known->group;
+        return TIDE_OK;
+    }
+    char name[96];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    TIDE_TRY(group_named(m, name, -1, out));
+    const known_text made = {key, *out};
+    return tide_map_put(&m->by_text, &made) ? TIDE_OK : TIDE_NO_MEMORY(m->err, "for bands");
+}
+
+/// By pool: where a tensor of a plan lies.
+static tide_status pool_of_tensor(maker *m, const tide_memory_plan *plan, uint32_t tensor, uint64_t *out) {
+    const tide_lifetime *l = &plan->lifetimes.items[tensor];
+    if (l->kind == TIDE_KIND_PERSISTENT) return special_group(m, TIDE_BAND_WEIGHTS, out);
+    const uint32_t pool = tide__plan_pool_of(plan, (uint32_t)tide_lifetimes_root(&plan->lifetimes, tensor, NULL));
+    if (pool == UINT32_MAX) return group_named(m, tide_memory_kind_name(l->kind), -1, out);
+    const uint64_t key = 1 + (uint64_t)pool; // below all addresses
+    if (plan->n_pools == 0) return pool_group(m, key, out, "buffer %s", tide_memory_kind_name(l->kind));
+    return pool_group(m, key, out, "pool %" PRIu32, pool);
+}
+
+/// By pool: a block is in the pool of its allocator, for its kind, or in the buffer that it lies in.
+static tide_status pool_of_block(maker *m, const tide_live *b, uint64_t *out) {
+    if (b->in_buffer) {
+        const tide__planned_runs *planned;
+        TIDE_TRY(tide__subject_planned(m->s, &planned, m->err));
+        const tide_executions *x = tide__planned_run(planned, b->plan_run_id);
+        if (x != NULL) return pool_of_tensor(m, x->plan, b->tensor, out);
+    }
+    if (b->kind == TIDE_KIND_PERSISTENT) return special_group(m, TIDE_BAND_WEIGHTS, out);
+    const uint64_t key = (uint64_t)(uintptr_t)b->allocator << 4 | (uint64_t)b->kind;
+    return pool_group(m, key, out, "%.64s %s", b->allocator, tide_memory_kind_name(b->kind));
+}
+
 static tide_status describe_plan(maker *m) {
     const tide_lifetimes *lt = &m->s->plan->lifetimes;
     TIDE_TRY(TIDE_NEW(&m->tensor_group, lt->n + 1, m->err, "for bands"));
@@ -149,7 +194,9 @@ static tide_status describe_plan(maker *m) {
         const bool has_owner = !l->persistent && l->begin_step >= 0 && (uint64_t)l->begin_step < lt->n_step_names;
         uint64_t of;
         if (!tide_kind_is_among(m->opt->kind, (int)l->kind)) continue;
-        TIDE_TRY(group_of(m, l->kind, l->name, has_owner ? lt->step_names[l->begin_step] : "", l->role, &of));
+        TIDE_TRY(m->opt->by == TIDE_BAND_BY_POOL
+                     ? pool_of_tensor(m, m->s->plan, (uint32_t)i, &of)
+                     : group_of(m, l->kind, l->name, has_owner ? lt->step_names[l->begin_step] : "", l->role, &of));
         m->tensor_group[i] = (uint32_t)of;
     }
     return TIDE_OK;
@@ -170,6 +217,7 @@ static tide_status add_up_plan(maker *m, tide_moment at) {
 /// The group of a block, or of a tensor in a plan's buffer: by the address of its text where that has been seen.
 static tide_status group_of_block(maker *m, const tide_live *b, uint64_t *out) {
     if (b->is_unused) return special_group(m, TIDE_BAND_UNUSED, out);
+    if (m->opt->by == TIDE_BAND_BY_POOL) return pool_of_block(m, b, out);
     const char *text = m->opt->by == TIDE_BAND_BY_TENSOR ? b->name : b->scope;
     if (b->kind == TIDE_KIND_PERSISTENT || m->opt->by == TIDE_BAND_BY_KIND || text[0] == '\0') {
         const tide_lifetime *tensor = tide__run_plan_tensor(&m->s->run, b->name);

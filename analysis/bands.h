@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // bands: what the curve of live bytes is made of, as stacked bands: in each column of a window, at the moment when most
-// lives in it, the bytes of each kind, operator or tensor. The bands of a column sum to the curve there, to the byte.
+// lives in it, the bytes of each kind, operator, pool or tensor. The bands of a column sum to the curve there, to the
+// byte.
 //
 //     bytes  |        ####            unused    bytes of plans' buffers that no tensor uses
 //            |    oooo####oooo        rest      groups that have no band of their own
@@ -20,6 +21,7 @@ extern "C" {
 #define TIDE_BAND_BY_MAP(XX)                                                                                           \
     XX(KIND, "kind")                                                                                                   \
     XX(OPERATOR, "operator") /* that made it: the innermost scope */                                                   \
+    XX(POOL, "pool")         /* of the plan, or its buffer; else the allocator, by kind */                             \
     XX(TENSOR, "tensor")     /* by name */
 typedef enum tide_band_by {
 #define XX(name, text) TIDE_BAND_BY_##name,
@@ -50,8 +52,8 @@ typedef enum tide_band_sort {
 
 typedef struct tide_band {
     tide_band_sort sort;
-    int kind;            ///< by kind, and of weights: the tide_memory_kind; else -1
-    char *name;          ///< for people: "Workspace", "conv1", "weights", "12 others", "unused in the buffer"; owned
+    int kind;   ///< by kind, and of weights: the tide_memory_kind; else -1
+    char *name; ///< for people: "Workspace", "conv1", "pool 2", "weights", "12 others", "unused in the buffer"; owned
     size_t n_names;      ///< of the rest: groups in it; else 1
     uint64_t *bytes;     ///< [n columns], owned
     uint64_t most_bytes; ///< in one column

@@ -468,7 +468,6 @@ static void add_pools(tide_json_out *j, const tide_report_side *s) {
     tide_json_close(j, ']');
 }
 
-/// The page folds weights where they hold more than half of the peak.
 /// Names of inputs and outputs beside a trace, whose blocks are no tensors of the plan: [[inputs], [outputs]].
 static void add_roles(tide_json_out *j, const tide_report_side *s) {
     static const tide_role roles[] = {TIDE_ROLE_INPUT, TIDE_ROLE_OUTPUT};
@@ -483,6 +482,7 @@ static void add_roles(tide_json_out *j, const tide_report_side *s) {
     tide_json_close(j, ']');
 }
 
+/// The page folds weights where they hold more than half of the peak.
 static void add_page(tide_json_out *j, const tide_report_side *s) {
     add_roles(j, s);
     tide_json_bool(j, "folds_weights", s->weights.folded);

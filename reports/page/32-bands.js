@@ -1,14 +1,29 @@
 // Stacked bands of the curve: in each column what lives in the moment in which most does, by kind, operator or tensor.
 
 const mostInCurve = 8, kindOrder = ['Default', 'Workspace', 'KVCache', 'HostPinned', 'HostPageable'];
-const bandWords = {kind: 'kinds', operator: 'operators', tensor: 'tensors', none: 'none'};
+const bandWords = {kind: 'kinds', operator: 'operators', pool: 'pools', tensor: 'tensors', none: 'none'};
 /// The name of the band that an item is in. Weights have one of their own, whatever is asked for.
 function bandOf(s, i) {
   if (s.kindOf(i) === 'Persistent') return 'weights';
   if (state.bands === 'kind') return s.kindOf(i);
+  if (state.bands === 'pool') return poolOf(s, i);
   if (state.bands === 'tensor') return s.name(i) || '(no name)';
   const name = s.name(i), role = s.ends[0].includes(name) ? 'input' : s.ends[1].includes(name) ? 'output' : s.roleOf(i);
   return s.owner(i) || (role === 'input' || role === 'output' || role === 'weight' ? '(' + role + 's)' : '(no operator)');
+}
+/// The pool that an item lies in: of a plan, of an allocator that tells its segments, or the allocator that has its kind.
+function poolOf(s, i) {
+  const kind = s.kindOf(i), named = (p) => p.name + (p.name.startsWith('pool ') ? '' : ' ' + p.kind);
+  if (!s.poolOf) {
+    settleRooms(s);
+    s.poolOf = new Map();
+    for (const r of s.rooms) {
+      const p = s.pools[r.pool];
+      for (const k of p.planned ? tensorsOf(s, r) : r.blocks.map((b) => b.item)) s.poolOf.set(k, named(p));
+    }
+  }
+  const other = s.pools.find((p) => !p.planned && !p.tells_segments && p.kind === kind);
+  return s.poolOf.get(i) || (other ? named(other) : kind);
 }
 /// [name, an item of it, its events] of all groups; of buffers what no tensor uses of them.
 function bandGroups(s) {

@@ -112,7 +112,7 @@ function tableOf(heads, rows, label) {
 function drawKinds() {
   const s = here(), box = el('live-kinds');
   if (!isExact(s)) { box.textContent = ''; return; }
-  if (state.bands === 'operator' || state.bands === 'tensor') { box.textContent = bandText(s); return; }
+  if (['operator', 'pool', 'tensor'].includes(state.bands)) { box.textContent = bandText(s); return; }
   const kinds = [...new Set(s.items.kind.slice(0, s.n).filter((k) => k !== null).map((k) => s.words[k]).concat(s.buffers.map((b) => b.kind)))].sort();
   const parts = kinds.map((kind) => kind + ' ' + bytes(valueAt(liveOf(s, kind), state.cursor)));
   box.textContent = parts.length ? 'By kind: ' + parts.join(', ') + '.' : '';

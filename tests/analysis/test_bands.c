@@ -2,7 +2,11 @@
 //
 // Stacked bands, held against live sets at every event: the top is the curve of each column, what lives then is in the
 // bands by its name, and of a planned run the moment is the one with most in its buffer.
+#include <inttypes.h>
+
 #include "analysis/bands.h"
+#include "planner/planner.h"
+#include "profiler/executions.h"
 #include "profiler/moments.h"
 #include "tests/analysis/planned_fixture.h"
 
@@ -85,7 +89,34 @@ static uint64_t highest(int64_t lo, int64_t hi, uint64_t *filled) {
 
 // ---- bands of one moment ----
 
+/// The pool of a tensor that is no weight.
+static const char *pool_of(const tide_memory_plan *plan, uint32_t tensor) {
+    static char name[64];
+    const tide_lifetime *l = &plan->lifetimes.items[tensor];
+    const uint32_t root = (uint32_t)tide_lifetimes_root(&plan->lifetimes, tensor, NULL);
+    if (plan->n_pools > 0)
+        snprintf(name, sizeof name, "pool %" PRId32, plan->pools[root]);
+    else
+        snprintf(name, sizeof name, "buffer %s", tide_memory_kind_name(l->kind));
+    const bool is_outside =
+        plan->n_pools > 0 ? plan->pools[root] < 0 : tide_memory_plan_buffer(plan, l->device, l->kind) == NULL;
+    return is_outside ? tide_memory_kind_name(l->kind) : name;
+}
+
+static const char *pool_in(const tide_live *b) {
+    static char name[128];
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_executions *x;
+    if (b->in_buffer) {
+        assert_tide_ok(tide_trace_executions(tide_subject_trace(all.s), b->plan_run_id, &x, &err), &err);
+        return pool_of(x->plan, b->tensor);
+    }
+    snprintf(name, sizeof name, "%s %s", b->allocator, tide_memory_kind_name(b->kind));
+    return name;
+}
+
 static const char *name_in(const tide_live *b, tide_band_by by) {
+    if (by == TIDE_BAND_BY_POOL) return pool_in(b);
     if (by == TIDE_BAND_BY_KIND) return tide_memory_kind_name(b->kind);
     const char *text = by == TIDE_BAND_BY_TENSOR ? b->name : b->scope;
     return text[0] != '\0' ? text : by == TIDE_BAND_BY_TENSOR ? "(no name)" : "(no operator)";
@@ -357,12 +388,14 @@ static const char *owner_of(const tide_live_item *x) {
                                                : "(no operator)";
 }
 
-static uint64_t bytes_in(const tide_live_items *l, const tide_band *band, const tide_bands_options *o) {
+static uint64_t bytes_in(const tide_memory_plan *plan, const tide_live_items *l, const tide_band *band,
+                         const tide_bands_options *o) {
     uint64_t sum = 0;
     for (size_t i = 0; i < l->n; i++) {
         const tide_live_item *x = &l->items[i];
         const char *name = o->by == TIDE_BAND_BY_KIND     ? tide_memory_kind_name(x->shape.kind)
                            : o->by == TIDE_BAND_BY_TENSOR ? x->site.name
+                           : o->by == TIDE_BAND_BY_POOL   ? pool_of(plan, (uint32_t)tide_planned_tensor(x->id))
                                                           : owner_of(x);
         const bool is_weight = x->shape.kind == TIDE_KIND_PERSISTENT;
         if (is_weight ? band->sort == TIDE_BAND_WEIGHTS
@@ -386,7 +419,8 @@ static void check_plan(tide_subject *s, const tide_bands_options *o) {
         assert_tide_ok(tide_subject_live(s, bands.at[i], &l, &err), &err);
         for (size_t k = 0; k < bands.n_items; k++) {
             const tide_band *band = &bands.items[k];
-            if (band->sort != TIDE_BAND_REST) assert_int_equal(band->bytes[i], bytes_in(&l, band, o));
+            if (band->sort != TIDE_BAND_REST)
+                assert_int_equal(band->bytes[i], bytes_in(tide_subject_get_facts(s)->plan, &l, band, o));
             sum += band->bytes[i];
         }
         assert_int_equal(sum, high[i]);
@@ -397,13 +431,25 @@ static void check_plan(tide_subject *s, const tide_bands_options *o) {
     tide_bands_deinit(&bands);
 }
 
+/// The same lifetimes in a plan that has pools.
+static tide_memory_plan *in_pools(tide_memory_plan *plan) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_strategy *strategy = NULL;
+    tide_memory_plan *out = NULL;
+    assert_tide_ok(tide_strategy_find("greedy_color", &strategy, &err), &err);
+    assert_tide_ok(tide_plan_make(&plan->lifetimes, strategy, NULL, &out, &err), &err);
+    tide_memory_plan_destroy(plan);
+    return out;
+}
+
 static void plans(void **state) {
     (void)state;
     static const int kinds[] = {-1, TIDE_KINDS_BUT_WEIGHTS, TIDE_KIND_WORKSPACE, TIDE_KIND_DEFAULT};
     for (uint64_t seed = 1; seed <= 40; seed++) {
         tide_rng rng = {seed};
         const int64_t n_steps = 1 + (int64_t)(seed % 23);
-        tide_subject *s = subject_of_plan(random_plan(seed, seed % 60, n_steps));
+        tide_memory_plan *plan = random_plan(seed, seed % 60, n_steps);
+        tide_subject *s = subject_of_plan(seed % 2 == 0 ? plan : in_pools(plan));
         for (int i = 0; i < 6; i++) {
             const int64_t t0 = (int64_t)tide_rng_below(&rng, (uint64_t)n_steps);
             const tide_bands_options o = {.by = (tide_band_by)(i % TIDE_N_BAND_BYS),

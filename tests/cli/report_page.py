@@ -928,9 +928,12 @@ class Questions(InBrowser):
                     found += 1
             self.assertGreater(found, 0 if key == "scope" else 1, text)
         for file in ("planned", "colour"):
-            for by in ("kind", "operator", "tensor", "none"):
+            for by in ("kind", "operator", "pool", "tensor", "none"):
                 self.open(self.made / f"{file}.html", f"#bands={by}")
                 self.assertLessEqual(self.b.js(self.GAPS), 1, (file, by))
+                if by == "pool":  # at the peak, by the places of the plan or the kinds of the trace
+                    names = self.b.js("return document.getElementById('live-kinds').textContent")
+                    self.assertIn({"planned": "buffer Workspace", "colour": "pool 0"}[file], names)
         self.open(self.report(self.trace(LENET, "--naive")), "#bands=operator&kind=all")
         self.assertIn("(inputs) 3.25 KiB", self.text("#live-kinds"))
 

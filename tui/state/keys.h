@@ -99,7 +99,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(VIEW_5, "compare", "[FILE|exec:I exec:J]", "A and B; two executions", VIEW)                                     \
     XX(REQUEST, "request", "SIZE", "would a pool serve SIZE (all: what is free); 0: off", VIEW)                        \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
-    XX(BANDS, "bands", "[BY]", "curve by kind, operator, tensor; off", VIEW)                                           \
+    XX(BANDS, "bands", "[BY]", "curve by kind, operator, pool, tensor", VIEW)                                          \
     XX(WEIGHTS, "weights", "", "fold weights away in curve, rows and bound; again: back", VIEW)                        \
     XX(SEARCH, "search", "REGEX", "search names", FIND)                                                                \
     XX(NEXT_MATCH, "next-match", "", "next match", FIND)                                                               \
