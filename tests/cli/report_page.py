@@ -880,6 +880,12 @@ class Questions(InBrowser):
         self.b.settle()
         return sorted((r[0], int(r[4]), int(r[5])) for r in self.rows("#items"))
 
+    @staticmethod
+    def mib(text):
+        """A size in MiB, with two digits."""
+        number, of = text.split()
+        return round(float(number) * {"B": 1 / 1048576, "KiB": 1 / 1024, "MiB": 1}[of], 2)
+
     def asked(self, *args):
         return json.loads(self.ok("trace", *args, "--json").stdout)
 
@@ -937,6 +943,12 @@ class Questions(InBrowser):
         self.open(self.report(self.trace(LENET, "--naive")), "#bands=operator&kind=all")
         self.assertIn("(inputs) 3.25 KiB", self.text("#live-kinds"))
 
+    def test_pages_of_a_thousand_blocks(self):
+        for file in ("naive", "planned") + (("serve",) if EXAMPLES else ()):
+            page = self.made / f"{file}.html"
+            self.assertGreater(int(re.search(r"Blocks and tensors</dt><dd>(\d+)", page.read_text()).group(1)), 1000)
+            self.assertLess(page.stat().st_size, 300_000, file)
+
     def test_1_the_peak_of_execution_12_and_who(self):
         for file in ("naive", "planned"):
             trace = getattr(self, file)
@@ -973,6 +985,16 @@ class Questions(InBrowser):
                 live += 0 if name == row[0] else change
                 best = max(best, live)
             self.assertEqual(int(row[column].removesuffix(" B")), best, row)
+        # Of a planned run as the terminal view has it, with the plan of the rest.
+        said = {w["name"]: w for w in json.loads(self.ok("tui", self.planned, "--pane", "explain", "--json", "--no-state").stdout)["without"]}
+        self.see("planned")
+        text = self.text("section:has(> #t-without-a)")
+        self.assertGreater(len(said), 1)
+        for name, w in said.items():
+            self.assertIn(name, text)
+            sentence = re.search(rf"Without {re.escape(name)}\b[^\n]* The plan of the rest takes ([\d.]+ \w+)", self.text("main"))
+            self.assertIsNotNone(sentence, name)
+            self.assertEqual(self.mib(sentence.group(1)), self.mib(f"{w['plan_bytes'] / 1024:.2f} KiB"), name)
 
     def test_4_when_and_why_a_pool_grew_and_when_it_could_have_shrunk(self):
         for file, kind in (("naive", "Workspace"), ("serve", "Workspace"), ("serve", "KVCache"))[:3 if EXAMPLES else 1]:
