@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/pools.h"
 #include "analysis/rows.h"
 #include "analysis/subject.h"
 #include "bench/bench_recorder.h"
@@ -180,6 +181,27 @@ static void time_rows(tide_subject *s, tide_row_group group, tide_row_sort sort,
     tide_filter_destroy(parsed);
 }
 
+/// Pools over time: the first question reads the run; then windows of all widths, down to what is decoded exactly.
+static void time_pools(tide_subject *s) {
+    enum { POOL_COLUMNS = 1000 };
+    static bench_samples samples;
+    const tide_subject_facts *f = tide_subject_get_facts(s);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_rng rng = {17};
+    samples.n = 0;
+    for (int i = -1; i < FRAMES; i++) {
+        const uint64_t span = (uint64_t)(f->end - f->begin), width = span >> (i < 0 ? 0 : i % 16);
+        const int64_t t0 = f->begin + (int64_t)tide_rng_below(&rng, span - width + 1);
+        tide_pool_history h;
+        const double begin = i < 0 ? now_ms() : cpu_ms();
+        bench_must(tide_pools_over(s, t0, t0 + (int64_t)width, POOL_COLUMNS, NULL, &h, &err), &err, "pools");
+        if (i < 0) print_once("pools over time, the first question", now_ms() - begin);
+        if (i >= 0) bench_add(&samples, cpu_ms() - begin);
+        tide_pool_history_deinit(&h);
+    }
+    print_samples("    1000 columns of a window", &samples);
+}
+
 static void trace_child(void *arg, bench_answer *out) {
     const tui_job *j = arg;
     tide_subject *s = NULL;
@@ -212,6 +234,7 @@ static void trace_child(void *arg, bench_answer *out) {
     bench_must(tide_subject_bytes_at(s, reserved, f->peak, &bytes, &err), &err, "reserved");
     print_once("reserved bytes, the first time", now_ms() - begin);
     time_columns(s, reserved, "200 columns, reserved");
+    time_pools(s);
     tide_subject_destroy(s);
     fflush(stdout);
     out->done = true;
