@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test asan tsan valgrind bench soak clean
+.PHONY: all build demo test conformance asan tsan valgrind bench soak clean
 
 all: build
 
@@ -22,6 +22,13 @@ test:
 	@cmake --preset test
 	@cmake --build --preset test
 	@ctest --preset test -j "$$(($$(nproc) + 1))"
+
+# ONNX's own operator tests through the real runtime (docs/conformance.md), each refused case with the reason.
+conformance:
+	@scripts/deps.sh test
+	@cmake --preset test
+	@cmake --build --preset test --target tidemark
+	@TIDE_VERBOSE=1 TIDEMARK=build/test/cli/tidemark python3 tests/cli/conformance.py
 
 # The suite under other eyes: asan and tsan everything, valgrind the unit tests (five minutes).
 asan tsan valgrind:

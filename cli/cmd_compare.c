@@ -15,13 +15,14 @@
 #include "core/graph/import.h"
 #include "core/tensor/compare.h"
 
-enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR, OPT_LIMIT };
+enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR, OPT_LIMIT, OPT_FILL };
 
 static const char help[] = CLI_PLANNING_HELP
     "  --reference DIR     ONNX's layout: inputs from DIR/input_0.pb …, outputs compared with DIR/output_0.pb …\n"
     "  --rtol R, --atol A  tolerances for the reference (default 1e-3 and 1e-4)\n"
     "  -n RUNS             runs in each mode (default 3)\n"
     "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
+    "  --fill F            fresh memory is set to zero (default), none or poison\n"
     "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
     "  -o FILE             record both runs into one trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
     "  --json              print numbers as JSON\n\n"
@@ -41,6 +42,7 @@ typedef struct options {
     cli_recording_options recording;
     double rtol, atol;
     size_t runs;
+    tide_fill fill;
     bool json;
 } options;
 
@@ -80,6 +82,7 @@ static tide_status run_mode(const options *o, comparison *c, int mode, cli_sessi
     const cli_session_spec spec = {.program = c->plans.program,
                                    .plan = plan_of(c),
                                    .mode = mode == PLANNED ? TIDE_RUN_PLANNED : TIDE_RUN_NAIVE,
+                                   .fill = o->fill,
                                    .device = TIDE_CPU,
                                    .runs = o->runs,
                                    .contexts = 1,
@@ -307,6 +310,8 @@ static int take_option(void *ctx, int c) {
         if (!cli_parse_allocator(cmd, optarg)) return CLI_EXIT_USAGE;
         o->session.allocator = optarg;
         return CLI_EXIT_OK;
+    case OPT_FILL:
+        return cli_parse_fill(cmd, optarg, &o->fill) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_LIMIT:
         return cli_parse_limit(cmd, optarg, &o->session.limit_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case 'n':
@@ -367,6 +372,7 @@ static int run(int argc, char **argv) {
                                           {"atol", required_argument, NULL, OPT_ATOL},
                                           {"allocator", required_argument, NULL, OPT_ALLOCATOR},
                                           {"limit", required_argument, NULL, OPT_LIMIT},
+                                          {"fill", required_argument, NULL, OPT_FILL},
                                           {"runs", required_argument, NULL, 'n'},
                                           {"output", required_argument, NULL, 'o'},
                                           CLI_RECORDER_OPTION,

@@ -325,16 +325,6 @@ static int run_in_view(const char *path, options *o) {
     return settle_and_run(path, o);
 }
 
-static bool parse_fill(const char *text, tide_fill *out) {
-    static const char *const names[] = {"zero", "none", "poison"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        *out = (tide_fill)i;
-        return true;
-    }
-    return false;
-}
-
 /// One option of `run` itself. @return CLI_EXIT_OK or CLI_EXIT_USAGE
 static int take_option(void *ctx, int c) {
     options *o = ctx;
@@ -373,8 +363,7 @@ static int take_option(void *ctx, int c) {
     case OPT_LIMIT:
         return cli_parse_limit(cmd, optarg, &o->session.limit_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_FILL:
-        if (!parse_fill(optarg, &o->spec.fill))
-            return cli_usage(cmd, "--fill: '%s' is none of zero, none, poison", optarg);
+        if (!cli_parse_fill(cmd, optarg, &o->spec.fill)) return CLI_EXIT_USAGE;
         return CLI_EXIT_OK;
     case CLI_OPT_INPUT_DIR:
         o->planning.input_dir = optarg;

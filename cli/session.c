@@ -54,6 +54,17 @@ struct cli_session {
     bool ran; // a run has ended: peaks are counted anew from there
 };
 
+bool cli_parse_fill(const cli_command *cmd, const char *text, tide_fill *out) {
+    static const char *const names[] = {"zero", "none", "poison"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(text, names[i]) != 0) continue;
+        *out = (tide_fill)i;
+        return true;
+    }
+    cli_usage(cmd, "--fill: '%s' is none of zero, none, poison", text);
+    return false;
+}
+
 // ---- allocations in steady state ----
 
 static cli_warm_site *site_of(warm_watch *w, const char *tag, const char *op) {

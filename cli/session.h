@@ -7,6 +7,7 @@
 #define TIDE_CLI_SESSION_H
 
 #include "cli/buffer_file.h"
+#include "cli/cli.h"
 #include "core/memory/ledger.h"
 #include "core/memory/meter.h"
 #include "core/runtime/context.h"
@@ -68,6 +69,9 @@ typedef struct cli_warm_site {
 const cli_warm_site *cli_session_warm_sites(const cli_session *s, size_t *n);
 /// The first allocation that failed, if one did.
 bool cli_session_oom(const cli_session *s, tide_oom_report *out);
+
+/// --fill: zero, none or poison; false: said.
+bool cli_parse_fill(const cli_command *cmd, const char *text, tide_fill *out);
 
 typedef struct cli_session_spec {
     tide_program *program;        ///< borrowed; its weights are in the session's registry

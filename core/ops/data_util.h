@@ -6,8 +6,8 @@
 #ifndef TIDE_CORE_OPS_DATA_UTIL_H
 #define TIDE_CORE_OPS_DATA_UTIL_H
 
-#include "core/ops/half.h"
 #include "core/ops/op_util.h"
+#include "core/tensor/half.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-/// Element `i` as a number; every dtype that is compared fits a double closely enough for a tolerance.
+#include "core/tensor/half.h"
+
+/// Element `i` as a number; every dtype fits a double closely enough for a tolerance.
 static double element(const void *data, tide_dtype dtype, int64_t i) {
     switch (dtype) {
     case TIDE_F32:
@@ -31,7 +33,9 @@ static double element(const void *data, tide_dtype dtype, int64_t i) {
     case TIDE_U64:
         return (double)((const uint64_t *)data)[i];
     case TIDE_F16:
+        return (double)tide_f16_to_f32(((const uint16_t *)data)[i]);
     case TIDE_BF16:
+        return (double)tide_bf16_to_f32(((const uint16_t *)data)[i]);
     case TIDE_DTYPE_UNDEFINED:
         break;
     }
@@ -62,8 +66,6 @@ tide_status tide_tensor_compare(const tide_tensor *got, const tide_tensor *want,
                          tide_dtype_name(tide_tensor_dtype(want)),
                          tide_shape_format(tide_tensor_shape(want), b, sizeof b));
     }
-    if (dtype == TIDE_F16 || dtype == TIDE_BF16)
-        return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "cannot compare %s tensors", tide_dtype_name(dtype));
     int64_t n;
     TIDE_TRY(tide_shape_numel(tide_tensor_shape(got), &n, err));
     const void *a, *b;

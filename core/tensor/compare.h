@@ -22,9 +22,8 @@ typedef struct tide_tensor_diff {
 /**
  * Compare two contiguous CPU tensors of the same dtype and shape. Integers and bools are compared as numbers too.
  *
- * @return TIDE_ERR_INCOMPARABLE naming both when dtype or shape differ; TIDE_ERR_NOT_IMPLEMENTED for 16-bit floats;
- *         TIDE_ERR_INVALID (strided, no memory, another device), TIDE_ERR_BUSY (a guard)
- * Cost O(elements).
+ * @return TIDE_ERR_INCOMPARABLE naming both when dtype or shape differ; TIDE_ERR_INVALID (strided, no memory, another
+ * device), TIDE_ERR_BUSY (a guard) Cost O(elements).
  */
 tide_status tide_tensor_compare(const tide_tensor *got, const tide_tensor *want, double rtol, double atol,
                                 tide_tensor_diff *out, tide_error *err) TIDE_NODISCARD;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Operators in plain loops, where ONNX's own cases (test_conformance) do not go: bad indices, nothing to work on,
+// Operators in plain loops, where ONNX's own cases (test_folding) do not go: bad indices, nothing to work on,
 // opset variants, what the table says of in-place and views, sizes that depend on data, corner values.
 #include "tests/ops/data_case.h"
 

@@ -6,7 +6,7 @@
 // element within the tolerance. Outputs alone would hardly do: those of the light-* models are one number repeated.
 //
 // A model that does not import or has an operator that is not in the table is skipped by name. The numbers of models
-// and of values are ratchets, like those of test_conformance. TIDE_MODEL=NAME looks at one model only.
+// and of values are ratchets, like those of test_folding. TIDE_MODEL=NAME looks at one model only.
 #include "tests/tide_test.h"
 
 #include <dirent.h>

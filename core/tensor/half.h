@@ -5,8 +5,8 @@
 //
 //     float16   | s | eeeee (bias 15) | mmmmmmmmmm |         IEEE 754-2008 binary16
 //     bfloat16  | s | eeeeeeee (bias 127) | mmmmmmm |        the upper half of a float
-#ifndef TIDE_CORE_OPS_HALF_H
-#define TIDE_CORE_OPS_HALF_H
+#ifndef TIDE_CORE_TENSOR_HALF_H
+#define TIDE_CORE_TENSOR_HALF_H
 
 #include <math.h>
 #include <stdint.h>

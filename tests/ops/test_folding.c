@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ONNX's own operator tests, from Debian's libonnx-testdata, on this house's operators.
+// Constant folding of ONNX's own operator tests, from Debian's libonnx-testdata. Through the real runtime, with inputs
+// that are fed, tests/cli/conformance.py runs them.
 //
 // Every case whose model imports and whose operators are all in the table is served: its inputs become constants and
 // constant folding evaluates the whole graph. A served case may be refused in words (NOT_IMPLEMENTED), which is
@@ -227,14 +228,14 @@ static const char *cases_dir(void) {
     return dir != NULL ? dir : default_dir;
 }
 
-static void test_conformance(void **state) {
+static void test_folding(void **state) {
     (void)state;
     totals t = {.n = {0}};
     for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) count_suite(&t, cases_dir(), suites[i]);
     int n_all = 0;
     for (int i = 0; i < N_OUTCOMES; i++) n_all += t.n[i];
     if (getenv("TIDE_CONFORMANCE_VERBOSE") != NULL) fputs(tide_text_str(&t.not_served), stdout);
-    printf("conformance: %d cases", n_all);
+    printf("folding: %d cases", n_all);
     for (int i = 0; i < N_OUTCOMES; i++) printf(", %d %s", t.n[i], outcome_names[i]);
     printf("\n%s", tide_text_str(&t.failures));
     fflush(stdout);
@@ -255,6 +256,6 @@ int main(void) {
         return 77;
     }
     closedir(dir);
-    const struct CMUnitTest tests[] = {tide_unit_test(test_conformance)};
-    return cmocka_run_group_tests_name("conformance", tests, NULL, NULL);
+    const struct CMUnitTest tests[] = {tide_unit_test(test_folding)};
+    return cmocka_run_group_tests_name("folding", tests, NULL, NULL);
 }
