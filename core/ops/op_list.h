@@ -33,7 +33,9 @@
     XX(reduce_mean_attr) XX(reduce_mean) XX(reduce_max_attr) XX(reduce_max) XX(reduce_min_attr) XX(reduce_min)         \
     XX(reduce_prod_attr) XX(reduce_prod) XX(reduce_sum_square_attr) XX(reduce_sum_square) XX(reduce_l1_attr)           \
     XX(reduce_l1) XX(reduce_l2_attr) XX(reduce_l2) XX(reduce_log_sum_attr) XX(reduce_log_sum)                          \
-    XX(reduce_log_sum_exp_attr) XX(reduce_log_sum_exp) XX(arg_max) XX(arg_min) XX(cum_sum) XX(opaque)
+    XX(reduce_log_sum_exp_attr) XX(reduce_log_sum_exp) XX(arg_max) XX(arg_min) XX(cum_sum) XX(opaque)          \
+    XX(quantize_linear) XX(dequantize_linear) XX(dynamic_quantize_linear) XX(nll_loss) XX(softmax_loss)       \
+    XX(rnn) XX(gru) XX(lstm)
 
 // clang-format on
 

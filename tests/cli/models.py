@@ -9,7 +9,11 @@ from tidemark import SAMPLES, SHARED, Case
 
 MODELS = ["mnist-8", "ultraface-rfb-320", "fastestdet", "yunet-n-dynamic", "superres-espcn", "crepe-tiny", "basic-pitch",
           "selfie-segmentation", "vit-pgd-2-3-16", "bert-toy", "light-bvlc-alexnet", "light-densenet121",
-          "light-inception-v1", "light-resnet50", "light-shufflenet", "light-squeezenet"]
+          "light-inception-v1", "light-resnet50", "light-shufflenet", "light-squeezenet", "kws-m-qdq", "mobilenetv2-qdq",
+          "qdq-conv-external", "bidi-lstm-bytes", "g2p-lstm-it", "gtcrn-stream"]
+# Where the last bit of a sum decides which way a number is quantised: as far as ONNX Runtime's own answers are apart with its
+# optimisations and without (the shared README).
+APART = {"mobilenetv2-qdq": 0.46, "kws-m-qdq": 1.6e-2}
 CPU = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
 # 1e-3 relative and 1e-4 absolute are the program's defaults.
 
@@ -50,7 +54,8 @@ class Models(Case):
                         print(f"{name:24} skipped: rounding decides its output on a CPU without AVX-512")
                         self.check(self.json("compare", model, "-n", 2), 0)
                         continue
-                    doc = self.json("compare", model, "--reference", data, "-n", 2)
+                    atol = ("--atol", APART[name]) if name in APART else ()
+                    doc = self.json("compare", model, "--reference", data, "-n", 2, *atol)
                     self.check(doc, len(list(data.glob("output_*.pb"))))
                     self.row(f"{name} {data.name[-1]}", doc)
 

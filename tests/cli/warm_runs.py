@@ -8,9 +8,11 @@ import unittest
 
 import tidemark
 from process import models
-from tidemark import SAMPLES, Case
+from tidemark import SAMPLES, SHARED, Case
 
-FEW, MORE = (10, 1000) if os.environ.get("TIDE_SOAK") == "1" else (3, 5)
+FEW, MORE = (10, 1000) if os.environ.get("TIDE_SOAK") == "1" else (3, 12)
+# While a model is loaded a library may ask a few times more or less, by the addresses that it gets: less than once a run.
+NOISE = 9
 PRELOAD = os.environ.get("TIDE_COUNT_PRELOAD", "")
 
 
@@ -30,12 +32,14 @@ class WarmRuns(Case):
         if few is None:
             return False
         self.assertGreater(few["malloc"], 100, "nothing was counted")
-        self.assertEqual(self.counts(FEW + MORE, *args), few, args)
+        many = self.counts(FEW + MORE, *args)
+        for call, n in many.items():
+            self.assertLessEqual(abs(n - few[call]), NOISE if call in ("malloc", "calloc", "realloc") else 0, (call, args))
         return True
 
     def test_models(self):
         n = sum(self.assert_no_more(*options, path) for _, path, options in models())
-        self.assertGreater(n, 17)
+        self.assertGreater(n, 24 if SHARED.is_dir() else 17)
 
     def test_other_kernels(self):
         """Those that this processor has, with the scratch that they ask for."""

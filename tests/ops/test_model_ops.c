@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+//
+// Recurrent and quantised operators and losses, where ONNX's own cases (tests/cli/conformance.py) do not go: nothing to
+// work on, both directions against each other, numbers that do not fit, bad attributes and data.
+#include "tests/ops/data_case.h"
+
+#include <math.h>
+
+// ---- RNN, GRU, LSTM ----
+
+enum { SEQ = 3, BATCH = 2, IN = 2, HIDDEN = 2, GATES = 4 };
+
+static float weight(size_t i) { return (float)((int)(i * 7 % 11) - 5) / 8; }
+
+static const float *weights(void) {
+    static float w[64];
+    for (size_t i = 0; i < 64; i++) w[i] = weight(i);
+    return w;
+}
+
+/// Inputs X, W, R of an LSTM with `d` directions over a sequence of `seq`.
+static op_case lstm(int64_t seq, int64_t batch, int64_t d, const float *x) {
+    op_case c = case_begin("LSTM", 14);
+    case_in(&c, TIDE_F32, DIMS(seq, batch, IN), x);
+    case_in(&c, TIDE_F32, DIMS(d, GATES * HIDDEN, IN), weights());
+    case_in(&c, TIDE_F32, DIMS(d, GATES * HIDDEN, HIDDEN), weights() + 16);
+    return c;
+}
+
+static void test_sequences_of_nothing(void **state) {
+    (void)state;
+    static const float before[] = {1, 2, 3, 4};
+    op_case c = lstm(SEQ, 0, 1, NULL);
+    case_want(&c, TIDE_F32, DIMS(SEQ, 1, 0, HIDDEN), NULL);
+
+    // Without a step the state stays what it was.
+    c = lstm(0, BATCH, 1, NULL);
+    case_omit(&c);
+    case_omit(&c);
+    case_in(&c, TIDE_F32, DIMS(1, BATCH, HIDDEN), before);
+    case_in(&c, TIDE_F32, DIMS(1, BATCH, HIDDEN), before);
+    assert_tide_ok(case_try(&c, 3), &c.err);
+    for (size_t o = 1; o < 3; o++) assert_memory_equal(tide_tensor_const_data(case_out(&c, o)->constant), before, 16);
+    case_end(&c);
+
+    c = lstm(SEQ, BATCH, 1, weights()); // a sequence of length 0 beside one of 2
+    case_omit(&c);
+    case_in(&c, TIDE_I32, DIMS(BATCH), (const int32_t[]){0, 2});
+    assert_tide_ok(case_try(&c, 2), &c.err);
+    const float *y = tide_tensor_const_data(case_out(&c, 0)->constant);
+    const float *last = tide_tensor_const_data(case_out(&c, 1)->constant);
+    for (int t = 0; t < SEQ; t++)
+        for (int i = 0; i < HIDDEN; i++) {
+            assert_true(y[(t * BATCH + 0) * HIDDEN + i] == 0);
+            assert_true((y[(t * BATCH + 1) * HIDDEN + i] == 0) == (t == 2));
+        }
+    for (int i = 0; i < HIDDEN; i++) {
+        assert_true(last[i] == 0);
+        assert_true(last[HIDDEN + i] == y[(1 * BATCH + 1) * HIDDEN + i]);
+    }
+    case_end(&c);
+}
+
+/// The first output of an LSTM in one direction, over X as it is or turned round.
+static void one_way(const char *direction, bool turned, float *out) {
+    float x[SEQ * BATCH * IN];
+    for (int t = 0; t < SEQ; t++)
+        memcpy(x + t * BATCH * IN, weights() + 40 + (turned ? SEQ - 1 - t : t) * BATCH * IN, BATCH * IN * sizeof *x);
+    op_case c = lstm(SEQ, BATCH, 1, x);
+    case_string(&c, "direction", direction);
+    assert_tide_ok(case_try(&c, 1), &c.err);
+    memcpy(out, tide_tensor_const_data(case_out(&c, 0)->constant), SEQ * BATCH * HIDDEN * sizeof *out);
+    case_end(&c);
+}
+
+static void test_a_reversed_sequence_backwards(void **state) {
+    (void)state;
+    enum { ROW = BATCH * HIDDEN };
+    float forward[SEQ * ROW], backward[SEQ * ROW];
+    one_way("forward", false, forward);
+    one_way("reverse", true, backward);
+    for (int t = 0; t < SEQ; t++) assert_memory_equal(forward + t * ROW, backward + (SEQ - 1 - t) * ROW, ROW * 4);
+    assert_true(memcmp(forward, forward + ROW, ROW * 4) != 0);
+}
+
+static void test_layouts_say_the_same(void **state) {
+    (void)state;
+    float by_step[SEQ * BATCH * HIDDEN], x[SEQ * BATCH * IN];
+    one_way("forward", false, by_step);
+    for (int t = 0; t < SEQ; t++)
+        for (int b = 0; b < BATCH; b++)
+            memcpy(x + (b * SEQ + t) * IN, weights() + 40 + (t * BATCH + b) * IN, IN * sizeof *x);
+    op_case c = case_begin("LSTM", 14);
+    case_in(&c, TIDE_F32, DIMS(BATCH, SEQ, IN), x);
+    case_in(&c, TIDE_F32, DIMS(1, GATES * HIDDEN, IN), weights());
+    case_in(&c, TIDE_F32, DIMS(1, GATES * HIDDEN, HIDDEN), weights() + 16);
+    case_int(&c, "layout", 1);
+    assert_tide_ok(case_try(&c, 1), &c.err);
+    const float *y = tide_tensor_const_data(case_out(&c, 0)->constant);
+    for (int t = 0; t < SEQ; t++)
+        for (int b = 0; b < BATCH; b++)
+            assert_memory_equal(y + (b * SEQ + t) * HIDDEN, by_step + (t * BATCH + b) * HIDDEN, HIDDEN * 4);
+    case_end(&c);
+}
+
+static void test_what_no_recurrent_node_may_say(void **state) {
+    (void)state;
+    op_case c = lstm(SEQ, BATCH, 1, weights());
+    case_int(&c, "hidden_size", 3);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "hidden_size is 3, R has 2");
+    c = lstm(SEQ, BATCH, 1, weights());
+    case_string(&c, "direction", "sideways");
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "sideways");
+    c = lstm(SEQ, BATCH, 1, weights());
+    case_string(&c, "direction", "bidirectional");
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "[2x8x2]");
+    c = lstm(SEQ, BATCH, 1, weights());
+    case_omit(&c);
+    case_in(&c, TIDE_I32, DIMS(BATCH), (const int32_t[]){1, SEQ + 1});
+    case_refused(&c, TIDE_ERR_RUNTIME, "sequence_lens[1] is 4");
+    c = lstm(SEQ, BATCH, 1, weights());
+    case_omit(&c);
+    case_in(&c, TIDE_I32, DIMS(BATCH), (const int32_t[]){-1, 0});
+    case_refused(&c, TIDE_ERR_RUNTIME, "sequence_lens[0] is -1");
+    c = case_begin("GRU", 7);
+    case_in(&c, TIDE_F32, DIMS(SEQ, IN), weights());
+    case_in(&c, TIDE_F32, DIMS(1, 6, IN), weights());
+    case_in(&c, TIDE_F32, DIMS(1, 6, HIDDEN), weights());
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "X");
+}
+
+// ---- quantised numbers ----
+
+static void test_numbers_that_do_not_fit_saturate(void **state) {
+    (void)state;
+    static const float x[] = {NAN, INFINITY, -INFINITY, 2.5f, 3.5f, -2.5f, 1e30f, 254.4f};
+    op_case c = case_begin("QuantizeLinear", 13);
+    case_in(&c, TIDE_F32, DIMS(8), x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_want(&c, TIDE_U8, DIMS(8), (const uint8_t[]){0, 255, 0, 2, 4, 0, 255, 254});
+    c = case_begin("QuantizeLinear", 13);
+    case_in(&c, TIDE_F32, DIMS(8), x);
+    case_in(&c, TIDE_F32, DIMS(1), &(float){1});
+    case_in(&c, TIDE_I8, DIMS0, &(int8_t){1});
+    case_want(&c, TIDE_I8, DIMS(8), (const int8_t[]){-128, 127, -128, 3, 5, -1, 127, 127});
+    c = case_begin("DequantizeLinear", 13); // no float is 2^31 - 1
+    case_in(&c, TIDE_I32, DIMS(2), (const int32_t[]){INT32_MAX, INT32_MIN});
+    case_in(&c, TIDE_F32, DIMS0, &(float){0.5f});
+    case_in(&c, TIDE_I32, DIMS0, &(int32_t){INT32_MAX});
+    case_want(&c, TIDE_F32, DIMS(2), (const float[]){0, -2147483647.5f});
+}
+
+static void test_one_scale_for_each_index(void **state) {
+    (void)state;
+    static const int8_t q[] = {1, 2, 3, 4, 5, 6};
+    op_case c = case_begin("DequantizeLinear", 13);
+    case_in(&c, TIDE_I8, DIMS(2, 3), q);
+    case_in(&c, TIDE_F32, DIMS(3), (const float[]){1, 10, 100});
+    case_in(&c, TIDE_I8, DIMS(3), (const int8_t[]){0, 1, 2});
+    case_int(&c, "axis", -1);
+    case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){1, 10, 100, 4, 40, 400});
+    c = case_begin("DequantizeLinear", 13);
+    case_in(&c, TIDE_I8, DIMS(2, 3), q);
+    case_in(&c, TIDE_F32, DIMS(2), (const float[]){1, 10});
+    case_int(&c, "axis", 0);
+    case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){1, 2, 3, 40, 50, 60});
+    c = case_begin("DequantizeLinear", 13);
+    case_in(&c, TIDE_I8, DIMS(2, 3), q);
+    case_in(&c, TIDE_F32, DIMS(2), (const float[]){1, 10});
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "'scale' has 2 elements, axis 1 has 3");
+    c = case_begin("DequantizeLinear", 10);
+    case_in(&c, TIDE_I8, DIMS(0, 3), NULL);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_want(&c, TIDE_F32, DIMS(0, 3), NULL);
+}
+
+static void test_a_range_without_extent(void **state) {
+    (void)state;
+    static const float zeros[3] = {0};
+    for (int64_t n = 0; n <= 3; n += 3) {
+        op_case c = case_begin("DynamicQuantizeLinear", 11);
+        case_in(&c, TIDE_F32, DIMS(n), zeros);
+        assert_tide_ok(case_try(&c, 3), &c.err);
+        assert_true(*(const float *)tide_tensor_const_data(case_out(&c, 1)->constant) == 1);
+        assert_true(*(const uint8_t *)tide_tensor_const_data(case_out(&c, 2)->constant) == 0);
+        case_end(&c);
+    }
+}
+
+// ---- losses ----
+
+static op_case loss_of(const char *op, int64_t n, const float *x, const int64_t *target, const char *reduction) {
+    op_case c = case_begin(op, 13);
+    case_in(&c, TIDE_F32, DIMS(n, 2), x);
+    case_in(&c, TIDE_I64, DIMS(n), target);
+    case_string(&c, "reduction", reduction);
+    return c;
+}
+
+static void test_losses_of_no_class(void **state) {
+    (void)state;
+    static const float x[] = {1, 2, 3, 4};
+    op_case c = loss_of("NegativeLogLikelihoodLoss", 2, x, (const int64_t[]){0, 2}, "sum");
+    case_refused(&c, TIDE_ERR_RUNTIME, "target 2 is outside of 2 classes");
+    c = loss_of("SoftmaxCrossEntropyLoss", 2, x, (const int64_t[]){0, -1}, "none");
+    case_refused(&c, TIDE_ERR_RUNTIME, "target -1 is outside of 2 classes");
+    c = loss_of("NegativeLogLikelihoodLoss", 2, x, (const int64_t[]){0, 1}, "median");
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "median");
+    c = loss_of("NegativeLogLikelihoodLoss", 2, x, (const int64_t[]){7, 1}, "sum");
+    case_int(&c, "ignore_index", 7);
+    case_want(&c, TIDE_F32, DIMS0, &(float){-4});
+    c = loss_of("NegativeLogLikelihoodLoss", 0, NULL, NULL, "sum");
+    case_want(&c, TIDE_F32, DIMS0, &(float){0});
+    c = loss_of("NegativeLogLikelihoodLoss", 2, x, (const int64_t[]){7, 7}, "mean"); // the mean of nothing
+    case_int(&c, "ignore_index", 7);
+    assert_tide_ok(case_try(&c, 1), &c.err);
+    assert_true(isnan(*(const float *)tide_tensor_const_data(case_out(&c, 0)->constant)));
+    case_end(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        tide_unit_test(test_sequences_of_nothing),
+        tide_unit_test(test_a_reversed_sequence_backwards),
+        tide_unit_test(test_layouts_say_the_same),
+        tide_unit_test(test_what_no_recurrent_node_may_say),
+        tide_unit_test(test_numbers_that_do_not_fit_saturate),
+        tide_unit_test(test_one_scale_for_each_index),
+        tide_unit_test(test_a_range_without_extent),
+        tide_unit_test(test_losses_of_no_class),
+    };
+    return cmocka_run_group_tests_name("operators of models", tests, NULL, NULL);
+}
