@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Binary elementwise operators with numpy's broadcasting: arithmetic, comparisons, logic and PRelu, one line each.
-// Integers wrap; a division of integers by zero is an error of the run. Output 0 may overwrite either input that has
-// its bytes: such an input is walked element by element with the output.
+// Before opset 7 only input 1 is stretched, as attributes say. Integers wrap; a division of integers by zero is an
+// error of the run. Output 0 may overwrite either input that has its bytes: such an input is walked element by element
+// with the output.
 #include <math.h>
+#include <string.h>
 
 #include "core/ops/data_util.h"
 #include "core/ops/loops.h"
@@ -24,8 +26,9 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     TIDE_TRY(tide_data_same_dtype(x, 0, 1, err));
     const tide_dtype dtype = x->in[0].dtype;
     if (f->rows[dtype] == NULL) return tide_data_no_dtype(x->node, dtype, err);
-    tide_shape out;
-    TIDE_TRY(tide_op_broadcast(x->node, &x->in[0].shape, &x->in[1].shape, &out, err));
+    tide_shape out, second;
+    TIDE_TRY(tide_op_second_shape(x->node, &x->in[0].shape, &x->in[1].shape, &second, err));
+    TIDE_TRY(tide_op_broadcast(x->node, &x->in[0].shape, &second, &out, err));
     if (f->one_way && !tide_shape_equal(&out, &x->in[0].shape)) {
         char a[192], b[192];
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "input 1 of shape %s does not broadcast to %s",
@@ -47,10 +50,12 @@ static tide_status refuse_zero(const tide_node *node, const tide_operand *o, tid
 /// Elements between two applications of a fused activation: what was just written is still in the cache.
 enum { ACTIVATE_EVERY = 4096 };
 
-static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
-    const binary_family *const f = k->def->family;
+static tide_status run_family(const binary_family *f, const tide_kernel *k, const tide_kernel_args *a,
+                              tide_error *err) {
     tide_loops l;
-    const tide_operand *const inputs[] = {&a->in[0], &a->in[1]};
+    tide_operand second = a->in[1];
+    const tide_operand *const inputs[] = {&a->in[0], &second};
+    TIDE_TRY(tide_op_second_shape(k->node, &a->in[0].shape, &a->in[1].shape, &second.shape, err));
     if (!tide_loops_init_broadcast(&l, &a->out[0], 2, inputs)) return TIDE_OK;
     const tide_dtype dtype = a->in[0].dtype;
     if (f->divides && !tide_dtype_is_float(dtype)) TIDE_TRY(refuse_zero(k->node, &a->in[1], err));
@@ -76,6 +81,10 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
         }
     } while (tide_loops_next(&l, 1, &pos));
     return TIDE_OK;
+}
+
+static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    return run_family(k->def->family, k, a, err);
 }
 
 #define DEFINE_ROW(fn, S, LOAD, SO, STORE, C, EXPR)                                                                    \
@@ -173,19 +182,19 @@ static const binary_family mul_family = {.rows = {NUMERIC_TABLE(mul)}};
 static const binary_family div_family = {.rows = {NUMERIC_TABLE(div)}, .divides = true};
 static const binary_family prelu_family = {.rows = {NUMERIC_TABLE(prelu)}, .one_way = true};
 
-OP_DEF(add, "Add", 7, 0, add_family, TIDE_OP_FUSES_ACT, 3u)
-OP_DEF(sub, "Sub", 7, 0, sub_family, 0, 3u)
-OP_DEF(mul, "Mul", 7, 0, mul_family, 0, 3u)
-OP_DEF(div, "Div", 7, 0, div_family, 0, 3u)
-OP_DEF(prelu, "PRelu", 7, 0, prelu_family, 0, 3u)
+OP_DEF(add, "Add", 1, 0, add_family, TIDE_OP_FUSES_ACT, 3u)
+OP_DEF(sub, "Sub", 1, 0, sub_family, 0, 3u)
+OP_DEF(mul, "Mul", 1, 0, mul_family, 0, 3u)
+OP_DEF(div, "Div", 1, 0, div_family, 0, 3u)
+OP_DEF(prelu, "PRelu", 1, 0, prelu_family, 0, 3u)
 
 // ---- comparisons ----
 
 #define COMPARISONS(XX)                                                                                                \
-    XX(equal, "Equal", 7, ==)                                                                                          \
-    XX(greater, "Greater", 7, >)                                                                                       \
+    XX(equal, "Equal", 1, ==)                                                                                          \
+    XX(greater, "Greater", 1, >)                                                                                       \
     XX(greater_or_equal, "GreaterOrEqual", 12, >=)                                                                     \
-    XX(less, "Less", 7, <)                                                                                             \
+    XX(less, "Less", 1, <)                                                                                             \
     XX(less_or_equal, "LessOrEqual", 12, <=)
 
 #define COMPARE_ROWS(name, op)                                                                                         \
@@ -225,6 +234,53 @@ COMPARISONS(XX)
 #define XX(name, text, EXPR)                                                                                           \
     DEFINE_ROW(name##_b, uint8_t, TIDE_LOAD_b, uint8_t, TIDE_STORE_b, uint8_t, EXPR)                                   \
     static const binary_family name##_family = {.rows = {[TIDE_BOOL] = name##_b}, .to_bool = true};                    \
-    OP_DEF(name, text, 7, 0, name##_family, 0, 3u)
+    OP_DEF(name, text, 1, 0, name##_family, 0, 3u)
 LOGIC(XX)
 #undef XX
+
+// ---- shifts ----
+
+/// By as many bits as the type has or more, nothing is left.
+#define SHIFTS(XX)                                                                                                     \
+    XX(shift_left, b < 8 * sizeof a ? (uint64_t)a << b : 0)                                                            \
+    XX(shift_right, b < 8 * sizeof a ? (uint64_t)a >> b : 0)
+#define XX(name, EXPR)                                                                                                 \
+    DEFINE_ROW(name##_u8, uint8_t, TIDE_LOAD_u8, uint8_t, TIDE_STORE_u8, uint8_t, EXPR)                                \
+    DEFINE_ROW(name##_u16, uint16_t, TIDE_LOAD_u16, uint16_t, TIDE_STORE_u16, uint16_t, EXPR)                          \
+    DEFINE_ROW(name##_u32, uint32_t, TIDE_LOAD_u32, uint32_t, TIDE_STORE_u32, uint32_t, EXPR)                          \
+    DEFINE_ROW(name##_u64, uint64_t, TIDE_LOAD_u64, uint64_t, TIDE_STORE_u64, uint64_t, EXPR)                          \
+    static const binary_family name##_family = {                                                                       \
+        .rows = {[TIDE_U8] = name##_u8, [TIDE_U16] = name##_u16, [TIDE_U32] = name##_u32, [TIDE_U64] = name##_u64}};
+SHIFTS(XX)
+#undef XX
+
+static tide_status shift_of(const tide_node *node, const binary_family **out, tide_error *err) {
+    const char *direction = tide_node_attr_string(node, "direction", "");
+    *out = strcmp(direction, "LEFT") == 0 ? &shift_left_family : &shift_right_family;
+    if (*out == &shift_left_family || strcmp(direction, "RIGHT") == 0) return TIDE_OK;
+    return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "direction '%s' is neither LEFT nor RIGHT", direction);
+}
+
+static tide_status infer_shift(const tide_infer *x, tide_error *err) {
+    const binary_family *f;
+    TIDE_TRY(shift_of(x->node, &f, err));
+    return infer(x, err);
+}
+
+static tide_status run_shift(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    const binary_family *f;
+    TIDE_TRY(shift_of(k->node, &f, err));
+    return run_family(f, k, a, err);
+}
+
+const tide_op_def tide_op_bit_shift = {.name = "BitShift",
+                                       .domain = "",
+                                       .since = 11,
+                                       .inplace_inputs = 3u,
+                                       .min_inputs = 2,
+                                       .max_inputs = 2,
+                                       .min_outputs = 1,
+                                       .max_outputs = 1,
+                                       .family = &shift_left_family, // both take the same types
+                                       .infer = infer_shift,
+                                       .run = run_shift};

@@ -134,6 +134,27 @@ tide_status tide_op_broadcast(const tide_node *node, const tide_shape *a, const 
     return TIDE_OK;
 }
 
+tide_status tide_op_second_shape(const tide_node *node, const tide_shape *a, const tide_shape *b, tide_shape *out,
+                                 tide_error *err) {
+    *out = *b;
+    if (node->opset >= 7 || tide_op_numel(b) == 1 || tide_shape_equal(a, b)) return TIDE_OK;
+    const bool is_prelu = strcmp(node->op_type, "PRelu") == 0;
+    bool meets = b->rank <= a->rank && (is_prelu || tide_node_attr_int(node, "broadcast", 0) != 0);
+    const int64_t asked = is_prelu ? 1 : tide_node_attr_int(node, "axis", a->rank - b->rank);
+    const int64_t axis = asked < 0 ? asked + a->rank : asked;
+    meets = meets && axis >= 0 && axis <= a->rank - b->rank;
+    for (int32_t i = 0; meets && i < b->rank; i++) meets = b->dims[i] == a->dims[axis + i] || b->dims[i] == 1;
+    if (!meets) {
+        char x[192], y[192];
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "shapes %s and %s do not meet (axis %lld, broadcast %lld)",
+                            tide_shape_format(a, x, sizeof x), tide_shape_format(b, y, sizeof y), (long long)asked,
+                            (long long)tide_node_attr_int(node, "broadcast", 0));
+    }
+    out->rank = a->rank;
+    for (int32_t i = 0; i < a->rank; i++) out->dims[i] = i >= axis && i < axis + b->rank ? b->dims[i - axis] : 1;
+    return TIDE_OK;
+}
+
 void tide_op_broadcast_strides(const tide_shape *in, const tide_shape *out, int64_t *strides) {
     int64_t step = 1;
     for (int32_t i = out->rank - 1; i >= 0; i--) {

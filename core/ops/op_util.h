@@ -83,6 +83,12 @@ tide_status tide_op_broadcast(const tide_node *node, const tide_shape *a, const 
 /// Element strides of a dense `in` walked in the shape of `out` (in broadcasts to it): 0 where an extent is stretched.
 void tide_op_broadcast_strides(const tide_shape *in, const tide_shape *out, int64_t *strides);
 
+/// Before opset 7: the extents of `b` are some of `a` that follow each other, from attribute `axis` on (without it the
+/// last ones), and it needs attribute `broadcast`. *out: b in the rank of a, extents of 1 elsewhere; from opset 7 on b.
+/// PRelu has one slope, or one for each channel. TIDE_ERR_BAD_INPUT with both shapes when they do not meet.
+tide_status tide_op_second_shape(const tide_node *node, const tide_shape *a, const tide_shape *b, tide_shape *out,
+                                 tide_error *err) TIDE_NODISCARD;
+
 // ---- sliding windows ----
 
 enum {

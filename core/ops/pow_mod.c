@@ -26,8 +26,9 @@ static void for_each(const tide_kernel_args *a, const tide_loops *l, element_fn 
 static tide_status pow_infer(const tide_infer *x, tide_error *err) {
     for (int i = 0; i < 2; i++)
         if (x->in[i].dtype == TIDE_BOOL) return tide_data_no_dtype(x->node, x->in[i].dtype, err);
-    tide_shape out;
-    TIDE_TRY(tide_op_broadcast(x->node, &x->in[0].shape, &x->in[1].shape, &out, err));
+    tide_shape out, second;
+    TIDE_TRY(tide_op_second_shape(x->node, &x->in[0].shape, &x->in[1].shape, &second, err));
+    TIDE_TRY(tide_op_broadcast(x->node, &x->in[0].shape, &second, &out, err));
     return tide_op_set_out(x, 0, x->in[0].dtype, out.rank, out.dims, err);
 }
 
@@ -85,9 +86,10 @@ static void pow_element(const tide_kernel_args *a, int64_t out_i, int64_t a_i, i
 }
 
 static tide_status pow_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
-    (void)k, (void)err;
     tide_loops l;
-    const tide_operand *const inputs[] = {&a->in[0], &a->in[1]};
+    tide_operand second = a->in[1];
+    const tide_operand *const inputs[] = {&a->in[0], &second};
+    TIDE_TRY(tide_op_second_shape(k->node, &a->in[0].shape, &a->in[1].shape, &second.shape, err));
     if (!tide_loops_init_broadcast(&l, &a->out[0], 2, inputs)) return TIDE_OK;
     const bool scalar = tide_op_numel(&a->in[1].shape) == 1;
     if (a->in[0].dtype == TIDE_F32 && scalar) {
@@ -101,7 +103,7 @@ static tide_status pow_run(const tide_kernel *k, const tide_kernel_args *a, tide
 
 const tide_op_def tide_op_pow = {.name = "Pow",
                                  .domain = "",
-                                 .since = 7,
+                                 .since = 1,
                                  .inplace_inputs = 3u,
                                  .min_inputs = 2,
                                  .max_inputs = 2,

@@ -218,6 +218,103 @@ static void test_losses_of_no_class(void **state) {
     case_end(&c);
 }
 
+// ---- small ones ----
+
+static op_case one_of(const char *op, int opset, int32_t rank, const int64_t *dims, const float *x) {
+    op_case c = case_begin(op, opset);
+    case_in(&c, TIDE_F32, rank, dims, x);
+    return c;
+}
+
+static void test_matrices_without_much_in_them(void **state) {
+    (void)state;
+    op_case c = one_of("Det", 11, DIMS(2, 0, 0), NULL);
+    case_want(&c, TIDE_F32, DIMS(2), (const float[]){1, 1});
+    c = one_of("Det", 11, DIMS(0, 2, 2), NULL);
+    case_want(&c, TIDE_F32, DIMS(0), NULL);
+    c = one_of("Det", 11, DIMS(3, 3), (const float[]){0, 1, 2, 3, 4, 5, 6, 7, 8}); // singular, with a 0 in front
+    case_want(&c, TIDE_F32, DIMS0, &(float){0});
+    c = one_of("Det", 11, DIMS(2, 2), (const float[]){0, 2, 3, 0}); // rows change places
+    case_want(&c, TIDE_F32, DIMS0, &(float){-6});
+    c = one_of("Det", 11, DIMS(2, 3), (const float[]){0, 1, 2, 3, 4, 5});
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "2 by 3");
+    for (int i = 0; i < 4; i++) {
+        static const int64_t far_away[] = {INT64_MIN, INT64_MAX, -2, 3};
+        c = one_of("EyeLike", 9, DIMS(2, 3), NULL);
+        case_int(&c, "k", far_away[i]);
+        case_want(&c, TIDE_F32, DIMS(2, 3), (const float[6]){0});
+    }
+    c = one_of("EyeLike", 9, DIMS(2, 3), NULL);
+    case_int(&c, "k", -1);
+    case_int(&c, "dtype", TIDE_I64);
+    case_want(&c, TIDE_I64, DIMS(2, 3), (const int64_t[]){0, 0, 0, 1, 0, 0});
+    c = one_of("EyeLike", 9, DIMS(2, 3), NULL);
+    case_int(&c, "dtype", 8); // strings
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "dtype 8");
+}
+
+static void test_rows_without_much_in_them(void **state) {
+    (void)state;
+    op_case c = one_of("Hardmax", 13, DIMS(2, 0), NULL);
+    case_want(&c, TIDE_F32, DIMS(2, 0), NULL);
+    c = one_of("Hardmax", 13, DIMS(2, 3), (const float[]){1, 3, 3, 0, 0, 0}); // the first of equals
+    case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){0, 1, 0, 1, 0, 0});
+    c = one_of("Hardmax", 11, DIMS(1, 2, 2), (const float[]){1, 3, 5, 0}); // before opset 13: one row of four
+    case_want(&c, TIDE_F32, DIMS(1, 2, 2), (const float[]){0, 0, 1, 0});
+    c = one_of("ReverseSequence", 10, DIMS(3, 2), (const float[]){0, 1, 2, 3, 4, 5});
+    case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){0, 3});
+    case_want(&c, TIDE_F32, DIMS(3, 2), (const float[]){0, 5, 2, 3, 4, 1});
+    c = one_of("ReverseSequence", 10, DIMS(3, 2), (const float[]){0, 1, 2, 3, 4, 5});
+    case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){1, 4});
+    case_refused(&c, TIDE_ERR_RUNTIME, "sequence_lens[1] is 4");
+    c = one_of("Shrink", 9, DIMS(5), (const float[]){-2, -1, 0, 1, 2});
+    case_float(&c, "lambd", 1);
+    case_float(&c, "bias", 0.5f);
+    case_want(&c, TIDE_F32, DIMS(5), (const float[]){-1.5f, 0, 0, 0, 1.5f});
+}
+
+static void test_shifts_past_the_last_bit(void **state) {
+    (void)state;
+    static const char *const ways[] = {"LEFT", "RIGHT", "UP"};
+    static const uint8_t want[2][4] = {{0x81, 2, 0, 0}, {0x81, 0x40, 1, 0}};
+    for (int i = 0; i < 3; i++) {
+        op_case c = case_begin("BitShift", 11);
+        case_in(&c, TIDE_U8, DIMS(4), (const uint8_t[]){0x81, 0x81, 0x81, 0x81});
+        case_in(&c, TIDE_U8, DIMS(4), i == 0 ? (const uint8_t[]){0, 1, 8, 255} : (const uint8_t[]){0, 1, 7, 255});
+        case_string(&c, "direction", ways[i]);
+        if (i < 2)
+            case_want(&c, TIDE_U8, DIMS(4), want[i]);
+        else
+            case_refused(&c, TIDE_ERR_BAD_INPUT, "'UP' is neither");
+    }
+}
+
+/// Before opset 7 the second operand has extents of the first that follow each other.
+static void test_broadcasting_of_old(void **state) {
+    (void)state;
+    static const float x[] = {0, 1, 2, 3, 4, 5}, two[] = {10, 20};
+    op_case c = one_of("Add", 6, DIMS(2, 3), x);
+    case_in(&c, TIDE_F32, DIMS(2), two);
+    case_int(&c, "broadcast", 1);
+    case_int(&c, "axis", 0);
+    case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){10, 11, 12, 23, 24, 25});
+    c = one_of("Sub", 6, DIMS(3, 2), x); // the last axes without one
+    case_in(&c, TIDE_F32, DIMS(2), two);
+    case_int(&c, "broadcast", 1);
+    case_want(&c, TIDE_F32, DIMS(3, 2), (const float[]){-10, -19, -8, -17, -6, -15});
+    c = one_of("Mul", 6, DIMS(3, 2), x);
+    case_in(&c, TIDE_F32, DIMS(2), two);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "broadcast 0");
+    c = one_of("Mul", 6, DIMS(2, 3), x);
+    case_in(&c, TIDE_F32, DIMS(2), two);
+    case_int(&c, "broadcast", 1);
+    case_int(&c, "axis", -5);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "axis -5");
+    c = one_of("PRelu", 6, DIMS(1, 2, 3), (const float[]){-1, -1, 1, -1, -1, 1}); // a slope for each channel
+    case_in(&c, TIDE_F32, DIMS(2), two);
+    case_want(&c, TIDE_F32, DIMS(1, 2, 3), (const float[]){-10, -10, 1, -20, -20, 1});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_sequences_of_nothing),
@@ -228,6 +325,10 @@ int main(void) {
         tide_unit_test(test_one_scale_for_each_index),
         tide_unit_test(test_a_range_without_extent),
         tide_unit_test(test_losses_of_no_class),
+        tide_unit_test(test_matrices_without_much_in_them),
+        tide_unit_test(test_rows_without_much_in_them),
+        tide_unit_test(test_shifts_past_the_last_bit),
+        tide_unit_test(test_broadcasting_of_old),
     };
     return cmocka_run_group_tests_name("operators of models", tests, NULL, NULL);
 }
