@@ -247,7 +247,7 @@ static void every_iteration(void **state) {
     tide_text t = {0};
     tide_explanation_print(&e, s, 3, &t);
     assert_text_has(tide_text_str(&t),
-                    "Without out (640 B, 3 of that name) the peak would be 320 B, 66.7 % lower, at ");
+                    "Without out (640 B, 3 of that name made by conv) the peak would be 320 B, 66.7 % lower, at ");
     tide_text_deinit(&t);
     tide_explanation_deinit(&e);
     tide_subject_destroy(s);

@@ -149,6 +149,7 @@ static uint32_t try_row(const tide_op_def *def, tide_dtype dtype, variant v, siz
     o.node.activation = (tide_activation){act, 0.1f, 0.9f};
     if (is(def, "Cast")) one_int(&o, "to", dtype == TIDE_F32 ? TIDE_I32 : dtype == TIDE_I64 ? TIDE_F64 : TIDE_U16);
     if (is(def, "Mod")) one_int(&o, "fmod", 1);
+    if (is(def, "BitShift")) one_attr(&o, "direction", TIDE_ATTR_STRING)->s = tide_host_strdup("LEFT");
     if (is(def, "LRN")) one_int(&o, "size", 5);
     if (is(def, "MaxPool") || is(def, "AveragePool")) one_ints(&o, "kernel_shape", 1, (int64_t[]){2});
     make_inputs(&o, dtype, v, rows, cols);
