@@ -180,7 +180,7 @@ static tide_status match_names(const diff_work *w, side_list *a, side_list *b, e
     return st == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(w->err, "to compare items");
 }
 
-// ---- one subject: by number ----
+// ---- one subject: by number, then by name ----
 
 /// Run and tensor of a planned one: the same in another execution.
 static uint64_t number_of(const entry *e) {
@@ -213,7 +213,46 @@ static void match_numbers(side_list *a, side_list *b, entry **partners) {
     for (size_t i = 0, k = 0; i < b->n; i++) {
         while (k < a->n && compare_numbers(&a->list[k], &b->list[i]) < 0) k++;
         partners[i] = k < a->n && compare_numbers(&a->list[k], &b->list[i]) == 0 ? &a->list[k] : NULL;
+        if (partners[i] != NULL) partners[i]->is_matched = true;
     }
+}
+
+static int compare_names(const entry *x, const entry *y) {
+    const int order = strcmp(x->name, y->name);
+    return order != 0 ? order : strcmp(x->owner, y->owner);
+}
+
+static int by_name(const void *a, const void *b) {
+    const entry *const *x = a, *const *y = b;
+    const int order = compare_names(*x, *y);
+    return order != 0 ? order : by_birth(*x, *y);
+}
+
+/// Blocks of a side that no number has matched, by name.
+static size_t list_left(side_list *l, entry *const *partners, entry **out) {
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const bool is_matched = partners != NULL ? partners[i] != NULL : l->list[i].is_matched;
+        if (!is_matched && !l->list[i].is_planned) out[n++] = &l->list[i];
+    }
+    if (n > 1) qsort(out, n, sizeof(entry *), by_name);
+    return n;
+}
+
+/// What one execution frees another one allocates anew: blocks that stay without a partner are matched by name,
+/// operator and how often both came before.
+static tide_status match_left(const diff_work *w, side_list *a, side_list *b, entry **partners) {
+    entry **left = NULL;
+    TIDE_TRY(TIDE_NEW(&left, a->n + b->n + 1, w->err, "to compare items"));
+    const size_t n_a = list_left(a, NULL, left), n_b = list_left(b, partners, left + n_a);
+    for (size_t i = 0, k = n_a; i < n_a && k < n_a + n_b;) {
+        const int order = compare_names(left[i], left[k]);
+        if (order == 0) partners[left[k] - b->list] = left[i];
+        i += order <= 0;
+        k += order >= 0;
+    }
+    tide_host_free(left);
+    return TIDE_OK;
 }
 
 // ---- rows ----
@@ -283,6 +322,7 @@ static tide_status make_all_rows(diff_work *w, tide_diff *d) {
         if (partners == NULL) st = TIDE_NO_MEMORY(w->err, "to compare items");
     }
     if (st == TIDE_OK && w->is_same) match_numbers(&a, &b, partners);
+    if (st == TIDE_OK && w->is_same) st = match_left(w, &a, &b, partners);
     if (st == TIDE_OK && !w->is_same) st = match_names(w, &a, &b, partners);
     if (st == TIDE_OK) st = report(w, 0.8, "matching");
     if (st == TIDE_OK) st = make_rows(w, &a, &b, partners, d);

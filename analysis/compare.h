@@ -29,7 +29,8 @@ const char *tide_diff_changes(unsigned what, const char *comma, const char *none
 
 /// Two subjects are matched by name (where there is none, by owner) and how often it came before: iteration 3's
 /// "conv1_out" is iteration 3's; with `rows_at` how often among those that are alive. Two moments of one trace or plan
-/// have the same items: what is alive at one of them alone is added or removed.
+/// have the same items; blocks that are alive at one of them alone are matched by name and operator, for each execution
+/// allocates its own: what is left then is added or removed.
 typedef struct tide_diff_row {
     const char *name, *owner;        ///< borrowed from one of the subjects
     unsigned what;                   ///< TIDE_DIFF_… ; 0: unchanged

@@ -129,17 +129,42 @@ static size_t index_of_step(const tide_subject_facts *f, int64_t number) {
     return lo < f->n_steps && f->step_number[lo] == number ? lo : SIZE_MAX;
 }
 
-static size_t step_of_executions(const tide_subject_facts *f, uint64_t t) {
-    const tide_executions *x = f->executions;
-    const tide_execution_step *last = NULL;
+/// The execution whose step runs at `t`, of several contexts the one whose step began last, and which of its steps.
+/// SIZE_MAX: none.
+static size_t running_at(const tide_executions *x, uint64_t t, const tide_execution_step **out) {
+    size_t found = SIZE_MAX;
+    *out = NULL;
     for (uint32_t lane = 0; lane < x->n_lanes; lane++) {
         const size_t i = tide_executions_at_ns(x, lane, t);
         const size_t step_i = i != SIZE_MAX ? tide_execution_step_at_ns(x, &x->items[i], t) : SIZE_MAX;
         if (step_i == SIZE_MAX) continue;
         const tide_execution_step *step = &tide_execution_steps(x, &x->items[i])[step_i];
-        if (last == NULL || step->t_ns >= last->t_ns) last = step;
+        if (*out != NULL && step->t_ns < (*out)->t_ns) continue;
+        *out = step;
+        found = i;
     }
-    return last != NULL ? index_of_step(f, last->step) : SIZE_MAX;
+    return found;
+}
+
+size_t tide_subject_execution_at(const tide_subject_facts *f, int64_t t) {
+    const tide_execution_step *step;
+    return f->executions != NULL && t >= 0 ? running_at(f->executions, (uint64_t)t, &step) : SIZE_MAX;
+}
+
+bool tide_subject_step_in(const tide_subject_facts *f, size_t execution, size_t step, tide_moment *out) {
+    const tide_executions *x = f->executions;
+    if (x == NULL || execution >= x->n || step >= f->n_steps) return false;
+    const tide_execution *e = &x->items[execution];
+    const size_t i = tide_execution_first_step(x, e, f->step_number[step]);
+    if (i >= e->n_steps || tide_execution_steps(x, e)[i].step != f->step_number[step]) return false;
+    *out = (tide_moment){(int64_t)tide_execution_steps(x, e)[i].t_ns,
+                         e->first_event + tide_execution_steps(x, e)[i].event};
+    return true;
+}
+
+static size_t step_of_executions(const tide_subject_facts *f, uint64_t t) {
+    const tide_execution_step *step;
+    return running_at(f->executions, t, &step) != SIZE_MAX ? index_of_step(f, step->step) : SIZE_MAX;
 }
 
 size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t) {

@@ -71,6 +71,10 @@ char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const ch
 /// last; SIZE_MAX: none. And its name; "" for none.
 size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t);
 const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t);
+/// The execution that this step belongs to; SIZE_MAX: none, or none are known.
+size_t tide_subject_execution_at(const tide_subject_facts *f, int64_t t);
+/// Where step `step` (index in step_names) begins in an execution of the facts. False: it did not run in it.
+bool tide_subject_step_in(const tide_subject_facts *f, size_t execution, size_t step, tide_moment *out);
 
 /// `plan` is taken, also on failure. `path` may be NULL.
 tide_status tide_subject_of_plan(tide_memory_plan *plan, const char *path, tide_subject **out,

@@ -64,10 +64,10 @@ static tide_status take(tide_allocator *from, size_t bytes, tide_memory_kind kin
     return tide_block_create(from, bytes, 0, kind, 0, tag, out, err);
 }
 
-/// An operator of the model: its output, and its scratch while it runs.
-static tide_status run_operator(server *s, const char *name, int32_t request, size_t out_bytes, size_t scratch_bytes,
+/// An operator of the model, which is step `step` of a request: its output, and its scratch while it runs.
+static tide_status run_operator(server *s, const char *name, int32_t step, size_t out_bytes, size_t scratch_bytes,
                                 tide_block **out, tide_error *err) {
-    tide_scope scope = {.name = name, .kind = TIDE_SCOPE_OPERATOR, .index = request};
+    tide_scope scope = {.name = name, .kind = TIDE_SCOPE_OPERATOR, .index = step};
     tide_block *scratch = NULL;
     tide_scope_enter(&scope, &s->observer);
     tide_status st = take(s->activations, out_bytes, TIDE_KIND_WORKSPACE, "output", out, err);
@@ -78,27 +78,42 @@ static tide_status run_operator(server *s, const char *name, int32_t request, si
     return st;
 }
 
-static tide_status serve_request(server *s, int32_t request, tide_error *err) {
-    const size_t prompt = request == LONG_PROMPT ? 24 : 1;
-    tide_block *pages[N_PAGES] = {NULL}, *embedded = NULL, *attended = NULL, *answer = NULL;
-    tide_scope scope = {.name = "cache pages", .kind = TIDE_SCOPE_OPERATOR, .index = request};
+static tide_status take_pages(server *s, tide_block *pages[N_PAGES], tide_error *err) {
+    tide_scope scope = {.name = "cache pages", .kind = TIDE_SCOPE_OPERATOR, .index = 0};
     tide_status st = TIDE_OK;
     tide_scope_enter(&scope, &s->observer);
     for (int i = 0; st == TIDE_OK && i < N_PAGES; i++)
         st = take(s->pages, MIB / 2, TIDE_KIND_KV_CACHE, "page", &pages[i], err);
     tide_scope_leave(&scope, &s->observer);
-    if (st == TIDE_OK) st = run_operator(s, "embed", request, 2 * MIB, MIB, &embedded, err);
-    if (st == TIDE_OK) st = run_operator(s, "attend", request, 2 * MIB, 6 * prompt * MIB, &attended, err);
+    return st;
+}
+
+static tide_status run_model(server *s, int32_t request, tide_error *err) {
+    const size_t prompt = request == LONG_PROMPT ? 24 : 1;
+    tide_block *embedded = NULL, *attended = NULL, *answer = NULL;
+    tide_status st = run_operator(s, "embed", 1, 2 * MIB, MIB, &embedded, err);
+    if (st == TIDE_OK) st = run_operator(s, "attend", 2, 2 * MIB, 6 * prompt * MIB, &attended, err);
     tide_block_unref(embedded);
-    if (st == TIDE_OK) st = run_operator(s, "project", request, MIB, 2 * MIB, &answer, err);
+    if (st == TIDE_OK) st = run_operator(s, "project", 3, MIB, 2 * MIB, &answer, err);
     tide_block_unref(attended);
     tide_block_unref(answer);
+    return st;
+}
+
+/// A request is one execution of the model: a run with four steps.
+static tide_status serve_request(server *s, int32_t request, tide_error *err) {
+    tide_block *pages[N_PAGES] = {NULL};
+    tide_scope scope = {.name = "serve", .kind = TIDE_SCOPE_RUN, .index = request};
+    tide_scope_enter(&scope, &s->observer);
+    tide_status st = take_pages(s, pages, err);
+    if (st == TIDE_OK) st = run_model(s, request, err);
     const bool times_out = request >= TIMEOUTS_FROM && request % 5 == 0;
     if (times_out) { // the way out of a timeout forgets the last page
         s->forgotten[s->n_forgotten++] = pages[N_PAGES - 1];
         pages[N_PAGES - 1] = NULL;
     }
     for (int i = 0; i < N_PAGES; i++) tide_block_unref(pages[i]);
+    tide_scope_leave(&scope, &s->observer);
     return st;
 }
 

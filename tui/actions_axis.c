@@ -381,6 +381,17 @@ static bool read_decimal(const char *text, uint64_t *whole, uint64_t *billionths
     return true;
 }
 
+/// "50%": of the axis; false: it is none.
+static bool parse_share(const tide_subject_facts *f, const char *text, int64_t *out) {
+    uint64_t whole, billionths;
+    const char *rest;
+    if (!read_decimal(text, &whole, &billionths, &rest) || strcmp(rest, "%") != 0) return false;
+    const double share = ((double)whole + (double)billionths / 1e9) / 100;
+    if (share > 1) return false;
+    *out = share < 1 ? f->begin + (int64_t)(share * (double)(f->end - f->begin)) : f->end - 1;
+    return true;
+}
+
 bool tide__parse_time(const tide_subject_facts *f, const char *text, int64_t *out, tide_error *err) {
     uint64_t whole, billionths, ns;
     const char *rest;
@@ -503,10 +514,15 @@ static uint32_t item_named(const tide__action *act, const char *name, bool is_ow
     return first;
 }
 
-static void show_step(tide__action *act, size_t step) {
+void tide__show_step(tide__action *act, size_t step) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     const tide_tui_window w = act->st->window;
     int64_t at = f->step_begin[step];
+    tide_moment in_execution;
+    if (tide_subject_step_in(f, tide_subject_execution_at(f, act->st->cursor), step, &in_execution)) {
+        tide__show_moment(act, (tide_moment){in_execution.t, 0});
+        return;
+    }
     const uint32_t item = at < w.begin || at >= w.end ? item_named(act, f->step_names[step], true) : TIDE_NO_ITEM;
     if (item != TIDE_NO_ITEM) {
         const int64_t begin = tide_items_begin(tide_subject_items(act->st->a), item);
@@ -520,7 +536,7 @@ static void go_to_name(tide__action *act, const char *name) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
     for (size_t i = 0; i < f->n_steps; i++) {
         if (strcmp(f->step_names[i], name) != 0) continue;
-        show_step(act, i);
+        tide__show_step(act, i);
         return;
     }
     const uint32_t item = item_named(act, name, false);
@@ -551,7 +567,7 @@ void tide__go_to(tide__action *act, const char *text) {
     } else if (strncasecmp(text, "0x", 2) == 0) {
         go_to_address(act, text);
     } else if (*text >= '0' && *text <= '9') {
-        if (!tide__parse_time(f, text, &at, &err)) {
+        if (!parse_share(f, text, &at) && !tide__parse_time(f, text, &at, &err)) {
             tide__action_fail(act, &err);
         } else if (at < f->begin || at >= f->end) {
             char last[32];

@@ -139,6 +139,10 @@ void tide__toggle_setting(tide__action *act, tide_tui_setting setting);
 void tide__next_run(tide__action *act, int dir);
 /// "12", "exec:12", "cold", "warm": that execution fills the window, the cursor is where most lives in it.
 void tide__show_run(tide__action *act, const char *text);
+/// "exec:12": the same; "exec:12:begin", ":end", ":peak", ":7", ":conv1": that moment of it, in the window as it is.
+void tide__go_to_execution(tide__action *act, const char *text);
+/// A step, by its index: in the execution that the cursor is in, else in the window, else in the first one.
+void tide__show_step(tide__action *act, size_t step);
 /// Would the selected pool serve so many bytes; "all": as many as it has free at the cursor.
 void tide__request(tide__action *act, const char *text);
 /// Where the selected pool is fragmented most within the window.

@@ -194,7 +194,7 @@ void tide__select_in_pane(tide__action *act, tide_tui_pane pane, size_t row) {
     if (pane == TIDE_TUI_PANE_TABLE && s->live != NULL && row < s->live->n) {
         item = s->live->items[row].item;
     } else if (pane == TIDE_TUI_PANE_OPERATORS && row < s->n_operators) {
-        tide__show_moment(act, (tide_moment){s->operators[row].begin, 0});
+        tide__show_step(act, s->operators[row].step);
         act->st->operators_at = act->st->cursor; // several can begin at once: this one stays
     } else if (pane == TIDE_TUI_PANE_POOLS && s->leaks != NULL) {
         const size_t n_pools = s->pools != NULL ? s->pools->n : 0;

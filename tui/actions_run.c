@@ -73,6 +73,13 @@ static bool moment_of(tide__action *act, const tide_executions *x, size_t i, tid
     return true;
 }
 
+/// Where a context has run already: the first execution that is none's first. x->n: there is none.
+static size_t first_warm(const tide_executions *x) {
+    size_t i = 0;
+    while (i < x->n && x->items[i].number < 1) i++;
+    return i;
+}
+
 /// "12", "exec:12", "cold", "warm". False: it is none, and the error is shown.
 static bool parse_execution(tide__action *act, const tide_executions *x, const char *text, size_t *out) {
     char *end;
@@ -80,9 +87,11 @@ static bool parse_execution(tide__action *act, const tide_executions *x, const c
     errno = 0;
     const unsigned long long i = strtoull(digits, &end, 10);
     const bool is_cold = strcmp(text, "cold") == 0, is_warm = strcmp(text, "warm") == 0;
-    *out = is_cold ? 0 : is_warm ? 1 : (size_t)i;
+    *out = is_cold ? 0 : is_warm ? first_warm(x) : (size_t)i;
     if (!is_cold && !is_warm && (*digits < '0' || *digits > '9' || *end != '\0' || errno != 0)) {
         tide_tui_say(act->st, true, "'%s' is no execution: a number from 0, exec:12, cold or warm", text);
+    } else if (is_warm && *out == x->n) {
+        tide_tui_say(act->st, true, "no context ran a second time: none of the run's executions is warm");
     } else if (*out >= x->n) {
         tide_tui_say(act->st, true, "the run has %zu execution%s, 0 is the first: there is no '%s'", x->n,
                      x->n == 1 ? "" : "s", text);
@@ -105,6 +114,59 @@ void tide__show_run(tide__action *act, const char *text) {
     }
     tide__show_moment(act, at);
     say_execution(act, x, i);
+}
+
+// ---- a moment of one ----
+
+/// "7", "conv1": index in step_names; SIZE_MAX: there is none.
+static size_t find_step(const tide_subject_facts *f, const char *text) {
+    char *end;
+    errno = 0;
+    const long long number = strtoll(text, &end, 10);
+    const bool is_number = *text >= '0' && *text <= '9' && *end == '\0' && errno == 0;
+    for (size_t i = 0; i < f->n_steps; i++) {
+        if (is_number ? f->step_number[i] == number : strcmp(f->step_names[i], text) == 0) return i;
+    }
+    return SIZE_MAX;
+}
+
+/// `what` of execution `i`: "begin", "end", "peak", or a step.
+static bool find_moment(tide__action *act, const tide_executions *x, size_t i, const char *what, tide_moment *out) {
+    const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
+    const tide_execution *e = &x->items[i];
+    if (strcmp(what, "peak") == 0) return moment_of(act, x, i, out);
+    if (strcmp(what, "begin") == 0) {
+        *out = (tide_moment){(int64_t)e->begin_ns, e->first_event};
+    } else if (strcmp(what, "end") == 0) {
+        const bool is_left = e->last_event != UINT64_MAX; // else it goes on to the end
+        *out = is_left ? (tide_moment){(int64_t)e->end_ns, e->last_event} : (tide_moment){f->end - 1, 0};
+    } else {
+        const size_t step = find_step(f, what);
+        if (step == SIZE_MAX) {
+            tide_tui_say(act->st, true, "the run has no step '%s': a number from 0, or the name of an operator", what);
+            return false;
+        }
+        if (!tide_subject_step_in(f, i, step, out)) {
+            tide_tui_say(act->st, true, "execution %zu ended before step '%s'", i, what);
+            return false;
+        }
+    }
+    return true;
+}
+
+void tide__go_to_execution(tide__action *act, const char *text) {
+    const char *what = strchr(text + strlen("exec:"), ':');
+    char name[32];
+    if (what == NULL) {
+        tide__show_run(act, text);
+        return;
+    }
+    const tide_executions *x = executions_of(act, true);
+    size_t i;
+    tide_moment at;
+    snprintf(name, sizeof name, "%.*s", (int)(what - text), text);
+    if (x != NULL && parse_execution(act, x, name, &i) && find_moment(act, x, i, what + 1, &at))
+        tide__show_moment(act, at);
 }
 
 bool tide__names_runs(const char *text) {

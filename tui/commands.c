@@ -198,7 +198,7 @@ static void open_b(tide__action *act, const char *text) {
 }
 static void go_to(tide__action *act, const char *text) {
     if (strncmp(text, "exec:", 5) == 0) {
-        tide__show_run(act, text);
+        tide__go_to_execution(act, text);
     } else if (strcmp(text, "fragmented") == 0) {
         tide__go_to_worst(act);
     } else {

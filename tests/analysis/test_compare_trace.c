@@ -87,6 +87,43 @@ static void two_moments_of_one_trace(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// Each execution allocates its own: equal ones are unchanged, one that has grown is resized, one more is added.
+static void two_executions_of_one_trace(void **state) {
+    (void)state;
+    tmp_dir d;
+    feeder f;
+    tmp_dir_make(&d);
+    feeder_open(&f, d.file, 0, false);
+    feed(&f, 100, TIDE_MEM_ALLOC, 1, TIDE_KIND_PERSISTENT, 1000, "w");
+    for (uint64_t k = 0; k < 3; k++) {
+        const uint64_t t = 1000 + 100 * k, id = 10 * (k + 1);
+        for (uint64_t i = 0; i < 3; i++) feed(&f, t + i, TIDE_MEM_ALLOC, id + i, TIDE_KIND_WORKSPACE, 256, "out");
+        feed(&f, t + 3, TIDE_MEM_ALLOC, id + 3, TIDE_KIND_WORKSPACE, k == 2 ? 512 : 64, "scratch");
+        if (k == 2) feed(&f, t + 4, TIDE_MEM_ALLOC, id + 4, TIDE_KIND_WORKSPACE, 256, "out");
+        for (uint64_t i = 0; i < 3; i++) feed_free(&f, t + 50 + 2 * i, id + i, TIDE_KIND_WORKSPACE, 256, "out");
+        feed_free(&f, t + 60, id + 3, TIDE_KIND_WORKSPACE, k == 2 ? 512 : 64, "scratch");
+    }
+    feeder_close(&f);
+    tide_subject *s = subject_of_trace(d.file, 0);
+    const tide_moment at[] = {{.t = 1010}, {.t = 1110}, {.t = 1210}};
+    tide_diff x = compared(s, &at[0], s, &at[1], true);
+    assert_no_change(&x);
+    assert_int_equal(x.n_unchanged, 5);
+    tide_diff_deinit(&x);
+    x = compared(s, &at[0], s, &at[2], true);
+    assert_sums(&x);
+    assert_int_equal(x.n_unchanged, 4);
+    assert_int_equal(x.n_resized, 1);
+    assert_int_equal(x.n_added, 1);
+    assert_int_equal(x.n_removed, 0);
+    tide_diff back = compared(s, &at[2], s, &at[0], true);
+    assert_turned(&x, &back);
+    tide_diff_deinit(&back);
+    tide_diff_deinit(&x);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&d);
+}
+
 static tide_subject *random_work(const char *path, uint64_t seed) {
     working w;
     work_open(&w, path);
@@ -149,9 +186,8 @@ static void a_plan_and_its_run(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(iterations_by_their_number),
-        tide_unit_test(two_moments_of_one_trace),
-        tide_unit_test(real_traces),
+        tide_unit_test(iterations_by_their_number),  tide_unit_test(two_moments_of_one_trace),
+        tide_unit_test(two_executions_of_one_trace), tide_unit_test(real_traces),
         tide_unit_test(a_plan_and_its_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -300,6 +300,53 @@ static tide_memory_plan *plan_of_nothing(void) {
     return plan;
 }
 
+/// Two pools: of the first one three pages are taken, and freed again within one column of the picture, the one in the
+/// middle last; the second one grows later.
+static void record_two_pools(const char *path) {
+    feeder f;
+    feeder_open(&f, path, 64, false);
+    const tide_run_info info = {.model = "demo", .mode = "naive", .strategy = "", .device = "cpu"};
+    feed_begin_run(&f, 900, &info, NULL);
+    feed(&f, 1000, TIDE_MEM_SEGMENT_ALLOC, 10, TIDE_KIND_WORKSPACE, 3 * 4096, "");
+    for (uint64_t i = 0; i < 3; i++) feed(&f, 1100 + i, TIDE_MEM_ALLOC, 10 + i, TIDE_KIND_WORKSPACE, 4096, "a");
+    feed(&f, 2000, TIDE_MEM_SEGMENT_ALLOC, 20, TIDE_KIND_KV_CACHE, 4096, "");
+    feed(&f, 2100, TIDE_MEM_ALLOC, 20, TIDE_KIND_KV_CACHE, 3000, "page");
+    feed_free(&f, 3002, 10, TIDE_KIND_WORKSPACE, 4096, "a");
+    feed_free(&f, 3004, 12, TIDE_KIND_WORKSPACE, 4096, "a");
+    feed_free(&f, 3006, 11, TIDE_KIND_WORKSPACE, 4096, "a");
+    feed_end_run(&f, 6000);
+    feeder_close(&f);
+}
+
+/// What a band says of its fragmentation is what its row says, and is so at the cursor; what grew last is the pool that
+/// is selected, and it is named where the sentence speaks of another one.
+static void a_band_says_what_is_so_at_the_cursor(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *share;
+    } at[] = {{"goto #10", "50.0 % fragm"}, {"goto #12", "Workspace, 0.0 % fragm"}};
+    tmp_dir d;
+    tmp_dir_make(&d);
+    record_two_pools(d.file);
+    view v;
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    view_do(&v, "view 4");
+    for (size_t i = 0; i < 2; i++) {
+        view_do(&v, at[i].line);
+        draw(&v);
+        must_have(&v, "Workspace, ", at[i].share);
+    }
+    view_do(&v, "goto end");
+    draw(&v);
+    must_have(&v, "cpu on cpu (KVCache): 1.06 KiB", "cpu Workspace grew last by 12.00 KiB");
+    for (int i = 0; i < 8 && v.app->st.focus != TIDE_TUI_PANE_POOLS; i++) view_key(&v, "Tab");
+    view_key(&v, "Down");
+    draw(&v);
+    must_have(&v, "cpu on cpu (KVCache): 1.06 KiB", "It grew last by 4.00 KiB");
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
 /// Two moments of one trace: each pool as it was at both, and one band for it.
 static void two_moments_stand_beside_each_other(void **state) {
     (void)state;
@@ -402,6 +449,7 @@ int main(void) {
         tide_unit_test(what_is_cached_is_seen_in_one_line),
         tide_unit_test(lanes_name_the_tensors),
         tide_unit_test(two_moments_stand_beside_each_other),
+        tide_unit_test(a_band_says_what_is_so_at_the_cursor),
         tide_unit_test(lanes_at_every_size),
         tide_unit_test(plans_of_offsets_have_none),
         tide_unit_test(both_sides_at_every_step),

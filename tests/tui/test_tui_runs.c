@@ -154,12 +154,93 @@ static void the_line_says_what_runs(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// A step of an execution by number and by name, its begin and end, a share of the axis; rows of the operators' list
+/// are steps of the execution that the cursor is in.
+static void a_moment_of_a_run(void **state) {
+    (void)state;
+    static const struct {
+        const char *line;
+        int64_t at;
+    } moments[] = {{"goto exec:2:relu", BEGIN + 2 * EACH + 150},
+                   {"goto exec:1:3", BEGIN + EACH + 350},
+                   {"goto exec:3:begin", BEGIN + 3 * EACH},
+                   {"goto exec:3:end", BEGIN + 3 * EACH + 800},
+                   {"goto 100%", 6099},
+                   {"goto exec:0:conv2", BEGIN + 250}};
+    static const char *const errors[] = {"goto exec:2:nope", "goto exec:4:relu", "goto exec:2:9", "goto 101%"};
+    view v;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    const tide_tui_state *st = &v.app->st;
+    view_do(&v, "view 4");
+    const tide_tui_window whole = st->window;
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; i++) {
+        view_do(&v, moments[i].line);
+        assert_int_equal(st->cursor, moments[i].at);
+        assert_int_equal(st->window.begin, whole.begin);
+    }
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+        view_do(&v, errors[i]);
+        assert_true(st->message_is_error);
+        assert_int_equal(st->cursor, BEGIN + 250);
+    }
+    for (int k = 0; k < N; k++)
+        for (int i = 0; i < N_DEMO_STEPS; i++) {
+            char line[32];
+            snprintf(line, sizeof line, "goto exec:%d:%d", k, i);
+            view_do(&v, line);
+            assert_int_equal(st->pane_row[TIDE_TUI_PANE_OPERATORS], i);
+        }
+    for (int i = 0; i < 8 && st->focus != TIDE_TUI_PANE_OPERATORS; i++) view_key(&v, "Tab");
+    view_key(&v, "Up");
+    assert_int_equal(st->pane_row[TIDE_TUI_PANE_OPERATORS], N_DEMO_STEPS - 2);
+    assert_int_equal(st->cursor, BEGIN + (N - 1) * EACH + 50 + 100 * (N_DEMO_STEPS - 2));
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
+static void run_once(feeder *f, uint64_t t, uint32_t thread, int32_t index) {
+    const tide_scope run = {.name = "m", .kind = TIDE_SCOPE_RUN, .index = index};
+    const tide_scope op = {.name = "conv", .kind = TIDE_SCOPE_OPERATOR, .index = 0, .parent = &run};
+    f->thread = thread;
+    f->scope = NULL;
+    feed_scope(f, t, true, &run);
+    feed_scope(f, t + 10, true, &op);
+    feed_scope(f, t + 20, false, &op);
+    feed_scope(f, t + 30, false, &run);
+}
+
+/// Two contexts: the second execution is the other one's first, so it is not warm.
+static void warm_is_of_a_context(void **state) {
+    (void)state;
+    for (int n = 2; n < 4; n++) {
+        view v;
+        tmp_dir d;
+        feeder f;
+        tmp_dir_make(&d);
+        feeder_open(&f, d.file, 64, false);
+        const tide_run_info info = {.model = "m", .mode = "naive", .device = "cpu"};
+        feed_begin_run(&f, 900, &info, NULL);
+        for (int i = 0; i < n; i++) run_once(&f, 1000 + 100 * (uint64_t)i, i == 1 ? 2 : 1, i == 2);
+        feed_end_run(&f, 2000);
+        feeder_close(&f);
+        view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+        view_do(&v, "run warm");
+        assert_int_equal(v.app->st.message_is_error, n == 2);
+        if (n == 2) assert_text_has(view_message(&v), "no context ran a second time");
+        if (n == 3) assert_int_equal(v.app->st.window.begin, 1200);
+        view_close(&v);
+        tmp_dir_remove(&d);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(keys_go_from_run_to_run),
-        tide_unit_test(one_run_fills_the_window),
-        tide_unit_test(two_runs_are_compared),
-        tide_unit_test(the_line_says_what_runs),
+        tide_unit_test(a_moment_of_a_run),       tide_unit_test(warm_is_of_a_context),
+        tide_unit_test(keys_go_from_run_to_run), tide_unit_test(one_run_fills_the_window),
+        tide_unit_test(two_runs_are_compared),   tide_unit_test(the_line_says_what_runs),
     };
     return cmocka_run_group_tests_name("tui_runs", tests, NULL, NULL);
 }

@@ -46,8 +46,9 @@ typedef struct tide_tui_pools_parts {
 } tide_tui_pools_parts;
 /// Pools over time, in the columns of the curve.
 void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r);
-/// When the selected pool took or gave back memory before the cursor; "": never, as far as is known.
-void tide_tui_say_growth(const tide_tui_scene *s, char *buf, size_t buf_bytes);
+/// When the selected pool took or gave back memory before the cursor; "": never, as far as is known. `told`: the row
+/// that the sentence before it names, or SIZE_MAX; another one is named here.
+void tide_tui_say_growth(const tide_tui_scene *s, size_t told, char *buf, size_t buf_bytes);
 /// Whether the selected pool would serve the request; "": none was asked.
 void tide_tui_say_request(const tide_tui_scene *s, char *buf, size_t buf_bytes);
 // Where there is a B: columns for its pools beside those of A, what both hold (form 1: the difference alone), and the

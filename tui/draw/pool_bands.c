@@ -90,31 +90,32 @@ static void draw_cursor(const tide_tui_view *v, tide_tui_rect r) {
             tide_tui_put(v->grid, r.x + x, y, v->glyphs->cursor, TIDE_TUI_ROLE_CURSOR);
 }
 
-/// The column that the cursor is in; NULL: none.
-static const tide_trace_pool_column *at_cursor(const tide_tui_scene *s, const band *b) {
-    const tide_trace_pool_column *c = columns_of(b->h, b->pool);
-    const int x = c != NULL ? tide_tui_column_of(s->state->window, (int)b->h->n_columns, s->state->cursor) : -1;
-    return x >= 0 && x < (int)b->h->n_columns ? &c[x] : NULL;
-}
-
-/// The second line of a label: the kind; of B what it uses more than A at the cursor.
-static void say_second(const tide_tui_scene *s, const band *b, char *buf, size_t buf_bytes) {
-    const tide_trace_pool_column *now = at_cursor(s, b);
-    const char *kind = tide_memory_kind_name(b->pool->kind);
-    char change[TIDE_TUI_WORD];
-    if (b->other != NULL)
+/// The second line of a label, at the cursor: the kind and how much of what is cached lies outside of the largest free
+/// block, in as many words as have room; of B what it uses more than A.
+static void say_second(const tide_tui_view *v, const band *b, int w, char *buf, size_t buf_bytes) {
+    const tide_pool *p = b->pool;
+    const bool is_known = p->largest_free_bytes != TIDE_UNKNOWN_BYTES && p->cached_bytes > 0;
+    const char *kind = tide_memory_kind_name(p->kind);
+    char word[TIDE_TUI_WORD];
+    if (b->other != NULL) {
         snprintf(buf, buf_bytes, "  B - A %s",
-                 tide_tui_change(b->other->active_bytes, b->pool->active_bytes, change, sizeof change));
-    else if (now != NULL && now->fragmentation >= 0)
-        snprintf(buf, buf_bytes, "  %s, %.0f %% fragmented", kind, 100 * (double)now->fragmentation);
-    else
-        snprintf(buf, buf_bytes, "  %s", kind);
+                 tide_tui_change(b->other->active_bytes, p->active_bytes, word, sizeof word));
+        return;
+    }
+    tide_tui_percent(is_known ? p->cached_bytes - p->largest_free_bytes : 0, p->cached_bytes, word, sizeof word);
+    for (int form = is_known ? 0 : 4; form < 5; form++) {
+        if (form == 0) snprintf(buf, buf_bytes, "  %s, %s fragmented", kind, word);
+        if (form == 1) snprintf(buf, buf_bytes, "  %s, %s fragm.", kind, word);
+        if (form == 2) snprintf(buf, buf_bytes, "  %s fragmented", word);
+        if (form == 3) snprintf(buf, buf_bytes, "  %s fragm.", word);
+        if (form == 4) snprintf(buf, buf_bytes, "  %s", kind);
+        if (tide_tui_text_width(v->glyphs, buf) <= w) return;
+    }
 }
 
 static void label_band(const tide_tui_view *v, tide_tui_rect r, const band *b, bool is_selected) {
-    const tide_tui_scene *s = v->scene;
     const tide_pool *p = b->pool;
-    const int w = s->layout->labels.w - 1;
+    const int w = v->scene->layout->labels.w - 1;
     char text[96], size[TIDE_TUI_WORD], context[24] = "";
     const char *kind = r.h < 2 ? tide_memory_kind_name(p->kind) : ""; // there is a line for it else
     if (p->context > 0) snprintf(context, sizeof context, " #%" PRIu32, p->context);
@@ -126,7 +127,7 @@ static void label_band(const tide_tui_view *v, tide_tui_rect r, const band *b, b
     const int size_w = tide_tui_text_width(v->glyphs, size);
     if (used + 1 + size_w <= w) tide_tui_text(v, w - size_w, r.y, size_w, size, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
     if (r.h < 2) return;
-    say_second(s, b, text, sizeof text);
+    say_second(v, b, w, text, sizeof text);
     tide_tui_text(v, 0, r.y + 1, w, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
 }
 
@@ -313,17 +314,19 @@ void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r) {
 
 // ---- growth ----
 
-void tide_tui_say_growth(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+void tide_tui_say_growth(const tide_tui_scene *s, size_t told, char *buf, size_t buf_bytes) {
     const tide_pool_history *h = s->pool_history;
     const size_t row = s->pools != NULL ? tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS) : 0;
     buf[0] = 0;
     if (h == NULL || s->pools == NULL || s->pools->n == 0) return;
-    const tide_pool *p = &s->pools->items[row < s->pools->n ? row : 0];
+    const size_t selected = row < s->pools->n ? row : 0;
+    char name[TIDE_TUI_WORD] = "It";
+    if (selected != told) tide_tui_say_pool(s, selected, name, sizeof name);
     for (size_t i = h->n_marks; i-- > 0;) {
         const tide_pool_mark *m = &h->marks[i];
         char size[TIDE_TUI_WORD], when[TIDE_TUI_WORD];
-        if (m->pool != p->number || m->t > s->state->cursor) continue;
-        snprintf(buf, buf_bytes, " It %s last by %s at %s%s%s.", m->is_growth ? "grew" : "shrank",
+        if (m->pool != s->pools->items[selected].number || m->t > s->state->cursor) continue;
+        snprintf(buf, buf_bytes, " %s %s last by %s at %s%s%s.", name, m->is_growth ? "grew" : "shrank",
                  tide_tui_bytes(m->bytes, size, sizeof size), tide_tui_when(s->a, m->t, when, sizeof when),
                  m->why[0] != 0 ? ", for " : "", m->why);
         return;

@@ -161,7 +161,7 @@ static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t b
 static void say_all(const tide_tui_view *v, tide_tui_rect r, char *buf, size_t buf_bytes) {
     const tide_tui_scene *s = v->scene;
     char growth[256];
-    tide_tui_say_growth(s, growth, sizeof growth);
+    tide_tui_say_growth(s, most_unused(s->pools), growth, sizeof growth);
     if (s->pool_request != NULL) {
         tide_tui_say_request(s, buf, buf_bytes);
         return;

@@ -16,11 +16,13 @@
 
 // ---- one cursor and one selection for all lists ----
 
-/// The last operator that has begun at the cursor; 0: none has.
+/// The row of the step that runs at the cursor, whichever execution that is in; where none runs, of the last one that
+/// has begun. 0: none has.
 static size_t operator_at(const tide_tui_scene *s, int64_t t) {
     const tide_tui_operator *last = NULL;
     for (size_t i = 0; i < s->n_operators; i++) {
         const tide_tui_operator *op = &s->operators[i];
+        if (op->step == s->cursor_step) return i;
         if (op->begin > t) continue;
         if (last == NULL || op->begin > last->begin || (op->begin == last->begin && op->step > last->step)) last = op;
     }
