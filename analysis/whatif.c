@@ -234,6 +234,15 @@ tide_status tide_whatif_make(const tide_whatif *w, tide_memory_plan **out, tide_
 
 // ---- whether it could run ----
 
+const char *tide_runs_name(tide_runs runs) {
+    static const char *const names[] = {
+#define XX(name, text) text,
+        TIDE_RUNS_MAP(XX)
+#undef XX
+    };
+    return names[runs];
+}
+
 /// Elements of the widest type: kernels read them where they are aligned to themselves.
 enum { WIDEST_ELEMENT = 8 };
 
@@ -279,6 +288,7 @@ typedef struct candidate {
     tide_edit edit;
     uint64_t bound_bytes, bytes;
     uint32_t item; // in the table; TIDE_NO_INDEX: of all
+    tide_runs runs;
 } candidate;
 
 typedef struct adviser {
@@ -325,19 +335,37 @@ static tide_status try_tensor(adviser *a, uint32_t i, int64_t peak) {
 }
 
 /// What is made at the peak over what dies there.
+static tide_status try_over(adviser *a, const tide_peak *p, uint32_t made, uint32_t dies) {
+    const tide_lifetime *over = &a->lt.items[dies], *item = &a->lt.items[made];
+    tide_edit edit = {.kind = TIDE_EDIT_IN_PLACE};
+    if (over->end_step != p->step + 1 || over->begin_step >= p->step || over->size_bytes < item->size_bytes ||
+        !set_name(edit.item, sizeof edit.item, item->name) || !set_name(edit.other, sizeof edit.other, over->name))
+        return TIDE_OK;
+    return add(a, &edit, made);
+}
+
+/// The model knows which input the operator may overwrite, if any.
+static tide_status ask_for_over(adviser *a, const tide_peak *p, uint32_t made) {
+    tide_in_place found = {0};
+    tide_error own = TIDE_ERROR_INIT;
+    uint32_t over;
+    tide_status st = a->w->in_place(a->w->ctx, a->lt.items[made].name, &found, &own);
+    tide_text_deinit(&found.why);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(a->err, "for advice");
+    if (st != TIDE_OK || found.other[0] == '\0' || tide__whatif_find(&a->lt, found.other, &over, NULL) != TIDE_OK)
+        return TIDE_OK;
+    return try_over(a, p, made, over);
+}
+
 static tide_status try_in_place(adviser *a, const tide_peak *p) {
+    const bool asks = a->w->in_place != NULL && a->lt.n <= LARGE_TABLE;
     for (size_t k = 0; k < p->n; k++) {
-        const tide_lifetime *made = &a->lt.items[p->entries[k].item];
+        const uint32_t i = p->entries[k].item;
+        const tide_lifetime *made = &a->lt.items[i];
         if (made->begin_step != p->step || made->role == TIDE_ROLE_SCRATCH) continue;
-        for (size_t j = 0; j < p->n && j < MAX_TENSORS * 2; j++) {
-            const tide_lifetime *dies = &a->lt.items[p->entries[j].item];
-            tide_edit edit = {.kind = TIDE_EDIT_IN_PLACE};
-            if (dies->end_step != p->step + 1 || dies->begin_step >= p->step || dies->size_bytes < made->size_bytes ||
-                !set_name(edit.item, sizeof edit.item, made->name) ||
-                !set_name(edit.other, sizeof edit.other, dies->name))
-                continue;
-            TIDE_TRY(add(a, &edit, p->entries[k].item));
-        }
+        if (asks) TIDE_TRY(ask_for_over(a, p, i));
+        for (size_t j = 0; !asks && j < p->n && j < MAX_TENSORS * 2; j++)
+            TIDE_TRY(try_over(a, p, i, p->entries[j].item));
     }
     return TIDE_OK;
 }
@@ -545,6 +573,12 @@ static size_t most_plans(const adviser *a, tide_edit_kind kind) {
     return a->lt.n > LARGE_TABLE ? MAX_PLANS_LARGE : MAX_PLANS;
 }
 
+static tide_runs runs_of(const adviser *a, const tide_memory_plan *plan, const tide_edit *edit) {
+    if (!tide_edit_keeps_meaning(plan, edit)) return TIDE_RUNS_NO;
+    const bool is_asked = a->w->in_place != NULL && a->lt.n <= LARGE_TABLE;
+    return edit->kind == TIDE_EDIT_IN_PLACE && !is_asked ? TIDE_RUNS_UNKNOWN : TIDE_RUNS_YES;
+}
+
 /// Leaves those of which a smaller plan was made.
 static tide_status plan_all(adviser *a) {
     size_t n = 0, n_made[TIDE_N_EDITS] = {0};
@@ -560,6 +594,7 @@ static tide_status plan_all(adviser *a) {
         if (st != TIDE_OK) continue; // a strategy that cannot serve the table
         c.bytes = plan->bytes;
         c.bound_bytes = plan->lower_bound_bytes;
+        c.runs = runs_of(a, plan, &c.edit);
         tide_memory_plan_destroy(plan);
         if (c.bytes < a->base_bytes) a->list[n++] = c;
     }
@@ -618,7 +653,8 @@ tide_status tide_whatif_advise(const tide_whatif *w, tide_edit_advice *out, size
     for (size_t k = 0; st == TIDE_OK && k < a.n && *n < max; k++) {
         const candidate *c = &a.list[k];
         if (is_said(&a, k)) continue;
-        out[(*n)++] = (tide_edit_advice){.edit = c->edit, .bytes = c->bytes, .bound_bytes = c->bound_bytes};
+        out[(*n)++] =
+            (tide_edit_advice){.edit = c->edit, .bytes = c->bytes, .bound_bytes = c->bound_bytes, .runs = c->runs};
     }
     tide_lifetimes_deinit(&a.lt);
     tide_host_free(a.list);

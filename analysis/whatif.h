@@ -67,7 +67,8 @@ typedef tide_status (*tide_retable_batch)(void *ctx, const tide_edit *edits, siz
 
 /// Whether the operator that makes a tensor could overwrite an input.
 typedef struct tide_in_place {
-    char other[256]; ///< which one: it dies there and is large enough; "": none
+    char other[256]; ///< in: the one that is asked about, "" any; out: which one: it dies there and is large enough;
+                     ///< "": none
     tide_text why;   ///< otherwise: why not, in words. The caller's to free
 } tide_in_place;
 typedef tide_status (*tide_retable_in_place)(void *ctx, const char *tensor, tide_in_place *out, tide_error *err);
@@ -98,7 +99,7 @@ typedef struct tide_whatif {
     tide_retable retable;
     tide_retable_batch batch;       ///< NULL: advice says nothing of the batch
     tide_retable_extents extents;   ///< NULL: advice says nothing of other extents
-    tide_retable_in_place in_place; ///< NULL: explanations say nothing of it
+    tide_retable_in_place in_place; ///< NULL: explanations say nothing of it, advice does not know what may be in place
     void *ctx;                      ///< of all four
     tide_strategy_options options;  ///< of strategies
     const tide_edit *edits;         ///< [n]
@@ -116,20 +117,32 @@ typedef struct tide_whatif {
  */
 tide_status tide_whatif_make(const tide_whatif *w, tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
 /// Whether a runtime could follow `plan`, which was made with the edit: it takes away nothing that an operator needs.
-/// An in-place edit the runtime holds against the operators' own rules, which are not in a plan.
+/// An in-place edit the runtime holds against the operators' own rules, which are not in a plan: ask
+/// tide_retable_in_place.
 bool tide_edit_keeps_meaning(const tide_memory_plan *plan, const tide_edit *edit);
+
+/// Whether a plan can be followed by a run: unknown where that depends on an operator and there is only a plan.
+#define TIDE_RUNS_MAP(XX) XX(NO, "no") XX(YES, "yes") XX(UNKNOWN, "unknown")
+typedef enum tide_runs {
+#define XX(name, text) TIDE_RUNS_##name,
+    TIDE_RUNS_MAP(XX)
+#undef XX
+} tide_runs;
+const char *tide_runs_name(tide_runs runs);
 
 /// One more edit, and what came of it.
 typedef struct tide_edit_advice {
     tide_edit edit;
     uint64_t bytes, bound_bytes; ///< of the plan made
+    tide_runs runs;
 } tide_edit_advice;
 /// Single edits that make the plan smaller than it is with the edits of `w`, best first: for tensors alive at the peak
 /// (recompute, free earlier, half), in-place, alignments, strategies; with a model also passes of which the table shows
 /// nothing, half the batch, and half of each other open extent. A plan was made with each: tide_whatif_make with
-/// the edit behind those of `w` gives as many bytes. Strategy search gets w->options.node_limit for each, 2000 where
-/// none is set, and no time limit; with more it may find less. How much is tried depends on the table's size alone: a
-/// thousand tensors take 0.1 s, a hundred thousand some seconds. `out` [max].
+/// the edit behind those of `w` gives as many bytes. With w->in_place an operator is asked before in-place is advised.
+/// Strategy search gets w->options.node_limit for each, 2000 where none is set, and no time limit; with more it may
+/// find less. How much is tried depends on the table's size alone: a thousand tensors take 0.1 s, a hundred thousand
+/// some seconds. `out` [max].
 tide_status tide_whatif_advise(const tide_whatif *w, tide_edit_advice *out, size_t max, size_t *n,
                                tide_error *err) TIDE_NODISCARD;
 

@@ -112,6 +112,7 @@ tide_status cli_tui_session_open(const cli_view *view, const char *a, const char
                                       .retable = out->a.is_model ? cli_retable : NULL,
                                       .retable_batch = out->a.is_model ? cli_retable_batch : NULL,
                                       .retable_extents = out->a.is_model ? cli_retable_extents : NULL,
+                                      .retable_in_place = out->a.is_model ? cli_retable_in_place : NULL,
                                       .retable_ctx = &out->a.model,
                                       .strategy_options = cli_strategy_options(&view->planning),
                                       .capacity_bytes = capacity_bytes,

@@ -105,8 +105,47 @@ void tide__effect_export(tide_tui_app *app, const char *path) {
 
 // ---- plans ----
 
-void tide__effect_save_plan(tide_tui_app *app, const char *path) {
+/// Why no run can follow a plan with this edit, into `why`; "": one can, as far as the plan and the model tell.
+static bool cannot_run(const tide_tui_app *app, const tide_memory_plan *plan, const tide_edit *edit, char *why,
+                       size_t why_bytes) {
+    const tide_tui_session *s = app->session;
+    tide_in_place asked = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    if (!tide_edit_keeps_meaning(plan, edit)) {
+        snprintf(why, why_bytes, "it takes away what an operator needs");
+        return true;
+    }
+    if (edit->kind != TIDE_EDIT_IN_PLACE || s->retable_in_place == NULL) return false;
+    memcpy(asked.other, edit->other, sizeof asked.other);
+    const tide_status st = s->retable_in_place(s->retable_ctx, edit->item, &asked, &err);
+    const bool is_refused = st == TIDE_OK && asked.other[0] == '\0' && asked.why.len > 0;
+    if (is_refused) snprintf(why, why_bytes, "%s", tide_text_str(&asked.why));
+    tide_text_deinit(&asked.why);
+    return is_refused;
+}
+
+static void say_whether_it_runs(tide_tui_app *app, const tide_memory_plan *plan, const char *path) {
     const tide_tui_state *st = &app->st;
+    bool is_unknown = false;
+    for (size_t i = 0; i < st->n_edits; i++) {
+        const tide_edit *edit = &st->edits[i];
+        char why[256];
+        is_unknown = is_unknown || (edit->kind == TIDE_EDIT_IN_PLACE && app->session->retable_in_place == NULL);
+        if (!cannot_run(app, plan, edit, why, sizeof why)) continue;
+        tide_text text = {0};
+        tide_edit_print(edit, &text);
+        tide_tui_say(&app->st, true, "written to %s, but no run can follow it: '%s': %s", path, tide_text_str(&text),
+                     why);
+        tide_text_deinit(&text);
+        return;
+    }
+    tide_tui_say(&app->st, false,
+                 is_unknown ? "written to %s: run --plan takes it if the operators may overwrite what they read"
+                            : "written to %s: run --plan takes it",
+                 path);
+}
+
+void tide__effect_save_plan(tide_tui_app *app, const char *path) {
     const tide_memory_plan *plan = NULL;
     if (app->own_b != NULL && app->own_b_is_whatif) plan = tide_subject_get_facts(app->own_b)->plan;
     if (plan == NULL || app->plan_key != 0) {
@@ -123,16 +162,7 @@ void tide__effect_save_plan(tide_tui_app *app, const char *path) {
         say_error(app, &err);
         return;
     }
-    for (size_t i = 0; i < st->n_edits; i++) {
-        if (tide_edit_keeps_meaning(plan, &st->edits[i])) continue;
-        tide_text edit = {0};
-        tide_edit_print(&st->edits[i], &edit);
-        tide_tui_say(&app->st, true, "written to %s, but no run can follow it: '%s' takes away what an operator needs",
-                     path, tide_text_str(&edit));
-        tide_text_deinit(&edit);
-        return;
-    }
-    tide_tui_say(&app->st, false, "written to %s: run --plan takes it", path);
+    say_whether_it_runs(app, plan, path);
 }
 
 // ---- the command line that prints this view ----

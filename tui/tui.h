@@ -35,6 +35,7 @@ typedef struct tide_tui_session {
     tide_retable retable;             ///< of A's model, for what-if; NULL: there is none
     tide_retable_batch retable_batch; ///< the same
     tide_retable_extents retable_extents;
+    tide_retable_in_place retable_in_place;
     void *retable_ctx;
     tide_strategy_options strategy_options;
     uint64_t capacity_bytes; ///< 0: none

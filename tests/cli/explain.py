@@ -179,6 +179,45 @@ class Explain(Case):
                     self.assertEqual("No known way: " in line, row["name"] not in have, line)
         self.assertEqual(verbs, {"pass", "in-place", "recompute"})
 
+    def saved(self, path, edit, args):
+        """The plan with that edit, saved by the view, and what it said then."""
+        out = self.dir / "edited.json"
+        out.unlink(missing_ok=True)
+        ran = tidemark.run("tui", path, *args, "--once", "--command", f"edit {edit}", "--command", f"save-plan {out}")
+        self.assertIn(ran.returncode, (0, 2), ran.stderr)
+        self.assertTrue(out.exists(), ran.stderr)
+        return out, ran.stderr
+
+    def test_advice_that_runs(self):
+        """Each kind of advice on samples with no pass: a run takes the plan, or refuses it, as the advice says; of an
+        operator that may not overwrite what it reads no advice is given, and saving such a plan says why."""
+        seen, kinds = set(), ("in-place", "free-earlier", "half", "align", "recompute")
+        for name in ("unet", "densenet_block", "diamond", "long_skip", "resnet18"):
+            path = SAMPLES / f"{name}.json"
+            advice = json.loads(self.ok("tui", path, "--no-passes", "--pane", "whatif", "--json").stdout)["advice"]
+            for row in advice:
+                verb = row["edit"].split(" ")[0]
+                if verb not in kinds or (name, verb) in seen:
+                    continue
+                seen.add((name, verb))
+                with self.subTest(graph=name, edit=row["edit"]):
+                    self.assertIn(row["runs"], ("yes", "no"))
+                    out, said = self.saved(path, row["edit"], ["--no-passes"])
+                    ran = tidemark.run("run", path, "--no-passes", "--plan", out)
+                    self.assertEqual(ran.returncode, 0 if row["runs"] == "yes" else 3, ran.stderr)
+                    self.assertEqual("no run can follow it" in said, row["runs"] == "no", said)
+        self.assertEqual({verb for _, verb in seen}, set(kinds))
+        # A convolution reads what lies beside: never in place, whatever the lifetimes.
+        path = SAMPLES / "resnet18.json"
+        out, said = self.saved(path, "in-place bn3.out relu2.out", ["--no-passes"])
+        self.assertIn("no run can follow it: 'in-place bn3.out relu2.out': its operator cannot overwrite 'relu2.out'", said)
+        self.refused(3, "run", path, "--no-passes", "--plan", out, says=["does not allow"])
+        # A list of lifetimes alone has no operators that could be asked.
+        listed = self.dir / "all.json"
+        self.ok("export", SAMPLES / "diamond.json", "--no-passes", "--to", "json", "-o", listed)
+        advice = json.loads(self.ok("tui", listed, "--pane", "whatif", "--json").stdout)["advice"]
+        self.assertEqual({a["runs"] for a in advice if a["edit"].startswith("in-place")}, {"unknown"})
+
     def test_smaller_extents(self):
         """Half the batch, and half of any other open extent; one given by --extent as one given by --shape."""
         path = SAMPLES / "dynamic_batch.json"

@@ -6,8 +6,8 @@
 //     == WHATIF: 1 edit ============================= 2.00 MiB -> 1.50 MiB ==
 //     1  in-place relu1_out conv1_out
 //     With this the plan is 1.50 MiB instead of 2.00 MiB: -512 KiB (-25.0 %).
-//       advice                   saves              plan   no smaller than
-//     > recompute conv1_out   256 KiB  12.5 %   1.75 MiB          1.70 MiB
+//       advice                   saves              plan  runs  no smaller than
+//     > recompute conv1_out   256 KiB  12.5 %   1.75 MiB  yes          1.70 MiB
 //     ! apply   u undo   E edit   S save-plan
 #include <stdio.h>
 #include <string.h>
@@ -64,13 +64,14 @@ static void draw_edits(const tide_tui_view *v, tide_tui_rect r) {
 
 // ---- advice ----
 
-enum { EDIT, SAVES, SHARE, BYTES, BOUND, N_COLUMNS };
+enum { EDIT, SAVES, SHARE, BYTES, RUNS, BOUND, N_COLUMNS };
 static const tide_tui_column columns[N_COLUMNS] = {
     [EDIT] = {.title = "advice", .key = "edit", .min_w = 24, .max_w = 64, .stretch = true},
     [SAVES] = {.title = "saves", .key = "saves_bytes", .min_w = 10, .right = true},
-    [SHARE] = {.title = "", .min_w = 7, .right = true, .rank = 1},
-    [BYTES] = {.title = "plan", .key = "plan_bytes", .min_w = 10, .right = true, .rank = 2},
-    [BOUND] = {.title = "no smaller than", .key = "bound_bytes", .min_w = 10, .right = true, .rank = 3},
+    [SHARE] = {.title = "", .min_w = 7, .right = true, .rank = 2},
+    [BYTES] = {.title = "plan", .key = "plan_bytes", .min_w = 10, .right = true, .rank = 3},
+    [RUNS] = {.title = "runs", .key = "runs", .min_w = 4, .rank = 1},
+    [BOUND] = {.title = "no smaller than", .key = "bound_bytes", .min_w = 10, .right = true, .rank = 4},
 };
 
 static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
@@ -93,6 +94,9 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
     case BYTES:
         tide_tui_bytes(a->bytes, buf, buf_bytes);
         break;
+    case RUNS: // whether a run can follow it
+        snprintf(buf, buf_bytes, "%s", a->runs == TIDE_RUNS_UNKNOWN ? "?" : tide_runs_name(a->runs));
+        return a->runs == TIDE_RUNS_YES ? TIDE_TUI_ROLE_TEXT : TIDE_TUI_ROLE_DIM;
     default:
         tide_tui_bytes(a->bound_bytes, buf, buf_bytes);
         return TIDE_TUI_ROLE_DIM;

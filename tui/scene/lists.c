@@ -197,6 +197,7 @@ static tide_status run_advice(void *ctx, tide_subject *a, tide_subject *b, const
         w.retable = q->session->retable;
         w.batch = q->session->retable_batch;
         w.extents = q->session->retable_extents;
+        w.in_place = q->session->retable_in_place;
         w.ctx = q->session->retable_ctx;
         w.options = q->session->strategy_options;
     }

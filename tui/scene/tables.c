@@ -242,6 +242,9 @@ static void advice_saves(const void *row, tide_cell *v) {
     const uint64_t now = v->table->facts->plan_bytes, then = ((const tide_edit_advice *)row)->bytes;
     if (v->table->facts->has_plan) tide_cell_bytes(v, now > then ? now - then : 0);
 }
+static void advice_runs(const void *row, tide_cell *v) {
+    tide_cell_text(v, tide_runs_name(((const tide_edit_advice *)row)->runs));
+}
 static void edit_text(const void *row, tide_cell *v) { edit_words(row, v); }
 
 static const tide_column advice_columns[] = {
@@ -250,6 +253,7 @@ static const tide_column advice_columns[] = {
     {"change_bytes", "change", TIDE_UNIT_CHANGE, .get = advice_change},
     {"saves_bytes", "saves", BYTES, .get = advice_saves},
     {"bound_bytes", "lower bound", BYTES, TIDE_AT(tide_edit_advice, bound_bytes)},
+    {"runs", "a run can follow it", TEXT, .get = advice_runs},
 };
 static const tide_column edit_columns[] = {{"edit", "edit", TEXT, .get = edit_text}};
 
