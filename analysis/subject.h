@@ -178,8 +178,8 @@ typedef struct tide_live_items {
 /// item for the rest of it (is_unused), so that the sum is the curve.
 tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) TIDE_NODISCARD;
 void tide_live_items_deinit(tide_live_items *l);
-/// The next (dir > 0) or previous moment at which an item of [t0, t1] is born or dies, for stepping; the same moment
-/// when there is none.
+/// The next (dir > 0) or previous moment at which an item is born or dies, for stepping, tensors in a plan's buffer
+/// too; the same moment when there is none. Of a planned run O(tensors) for each step that is passed.
 tide_status tide_subject_next_change(tide_subject *s, tide_moment from, int dir, tide_moment *out,
                                      tide_error *err) TIDE_NODISCARD;
 /// The next peak of a curve (dir > 0) or the previous one, seen at `n` columns of [t0, t1): a column that is higher

@@ -195,21 +195,100 @@ static tide_status change_of_plan(tide_subject *s, tide_moment from, int dir, ti
     return TIDE_OK;
 }
 
+// ---- changes inside of a plan's buffer: where a step begins, and where the last one is over ----
+
+static bool changes_at(const tide_memory_plan *plan, int64_t step) {
+    for (size_t i = 0; i < plan->lifetimes.n; i++) {
+        const tide_lifetime *l = &plan->lifetimes.items[i];
+        if (!l->persistent && (l->begin_step == step || l->end_step == step)) return true;
+    }
+    return false;
+}
+
+/// Change `k` of an execution: that of its step k, behind the last one that the buffer is empty. False: it is none.
+static bool change_of(const tide_executions *x, const tide_execution *e, size_t k, tide_moment *out) {
+    if (k == e->n_steps) {
+        *out = (tide_moment){(int64_t)e->idle_ns, e->idle_event};
+        return e->idle_event != UINT64_MAX && e->n_steps > 0;
+    }
+    const tide_execution_step *step = &tide_execution_steps(x, e)[k];
+    *out = (tide_moment){(int64_t)step->t_ns, e->first_event + step->event};
+    return changes_at(x->plan, step->step);
+}
+
+static bool first_behind(const tide_executions *x, const tide_execution *e, uint64_t event, tide_moment *out) {
+    for (size_t k = 0; k <= e->n_steps; k++) {
+        const bool is_behind = k == e->n_steps || e->first_event + tide_execution_steps(x, e)[k].event > event;
+        if (is_behind && change_of(x, e, k, out) && out->event > event) return true;
+    }
+    return false;
+}
+
+static bool last_before(const tide_executions *x, const tide_execution *e, uint64_t event, tide_moment *out) {
+    for (size_t k = e->n_steps + 1; k-- > 0;) {
+        const bool is_before = k == e->n_steps || e->first_event + tide_execution_steps(x, e)[k].event < event;
+        if (is_before && change_of(x, e, k, out) && out->event < event) return true;
+    }
+    return false;
+}
+
+/// The first change behind `event` in any lane.
+static bool next_in_plan(const tide_executions *x, uint64_t event, tide_moment *out) {
+    bool found = false;
+    for (uint32_t lane = 0; lane < x->n_lanes; lane++) {
+        tide_moment m;
+        size_t i = tide_executions_at(x, lane, event);
+        bool is_found = i != SIZE_MAX && first_behind(x, &x->items[i], event, &m);
+        for (i = tide_executions_next(x, lane, event); !is_found && i != SIZE_MAX;
+             i = tide_executions_next(x, lane, x->items[i].first_event))
+            is_found = first_behind(x, &x->items[i], event, &m);
+        if (is_found && (!found || m.event < out->event)) *out = m;
+        found = found || is_found;
+    }
+    return found;
+}
+
+/// The last change before `event` in any lane.
+static bool previous_in_plan(const tide_executions *x, uint64_t event, tide_moment *out) {
+    bool found = false;
+    for (uint32_t lane = 0; lane < x->n_lanes; lane++) {
+        tide_moment m;
+        bool is_found = false;
+        for (size_t i = tide_executions_before(x, lane, event); !is_found && i != SIZE_MAX;
+             i = tide_executions_before(x, lane, x->items[i].first_event))
+            is_found = last_before(x, &x->items[i], event, &m);
+        if (is_found && (!found || m.event > out->event)) *out = m;
+        found = found || is_found;
+    }
+    return found;
+}
+
+// ---- both ----
+
+static bool is_inside_axis(const tide_subject *s, int64_t t) { return t >= s->facts.begin && t < s->facts.end; }
+
 tide_status tide_subject_next_change(tide_subject *s, tide_moment from, int dir, tide_moment *out, tide_error *err) {
     *out = from;
     if (s->trace == NULL) return change_of_plan(s, from, dir, out, err);
-    uint64_t event = from.event, t_ns;
+    const tide_executions *x = s->facts.executions;
+    uint64_t event = from.event, to, t_ns;
     if (event == 0) TIDE_TRY(tide_trace_event_at(s->trace, from.t > 0 ? (uint64_t)from.t : 0, &event, err));
     // By time the moment is just behind its last event: going back, that one is the first.
     const uint64_t back_from = from.event == 0 && event < UINT64_MAX ? event + 1 : event;
+    const uint64_t start = dir > 0 ? event : back_from;
     tide_error own = TIDE_ERROR_INIT;
-    const tide_status st = tide_trace_next_change(s->trace, dir > 0 ? event : back_from, dir, &event, &t_ns, &own);
-    if (st == TIDE_ERR_NOT_FOUND) return TIDE_OK;
-    if (st != TIDE_OK) {
+    const tide_status st = tide_trace_next_change(s->trace, start, dir, &to, &t_ns, &own);
+    if (st != TIDE_OK && st != TIDE_ERR_NOT_FOUND) {
         if (err != NULL) *err = own;
         return st;
     }
-    if ((int64_t)t_ns >= s->facts.begin && (int64_t)t_ns < s->facts.end) *out = (tide_moment){(int64_t)t_ns, event};
+    bool found = st == TIDE_OK && is_inside_axis(s, (int64_t)t_ns);
+    tide_moment m;
+    if (found) *out = (tide_moment){(int64_t)t_ns, to};
+    if (x == NULL || x->plan == NULL) return TIDE_OK;
+    if (!(dir > 0 ? next_in_plan(x, start, &m) : previous_in_plan(x, start, &m))) return TIDE_OK;
+    const bool is_nearer = !found || (dir > 0 ? m.event < out->event : m.event > out->event);
+    if (is_nearer && is_inside_axis(s, m.t)) *out = m;
     return TIDE_OK;
 }
 

@@ -66,6 +66,8 @@ size_t tide_execution_step_at_ns(const tide_executions *x, const tide_execution 
 size_t tide_execution_first_step(const tide_executions *x, const tide_execution *e, int64_t step);
 /// The first execution of the lane that begins behind event `event`; SIZE_MAX: none. O(log n).
 size_t tide_executions_next(const tide_executions *x, uint32_t lane, uint64_t event);
+/// The last execution of the lane that begins before event `event`; SIZE_MAX: none. O(log n).
+size_t tide_executions_before(const tide_executions *x, uint32_t lane, uint64_t event);
 /// The index in its steps of the one that runs after event `event`; SIZE_MAX: none has begun, or all are over.
 /// O(log n).
 size_t tide_execution_step_at(const tide_executions *x, const tide_execution *e, uint64_t event);

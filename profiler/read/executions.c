@@ -333,6 +333,12 @@ size_t tide_executions_next(const tide_executions *x, uint32_t lane_i, uint64_t 
     return i < l->n ? l->items[i] : SIZE_MAX;
 }
 
+size_t tide_executions_before(const tide_executions *x, uint32_t lane_i, uint64_t event) {
+    const lane *l = &inside(x)->lanes[lane_i];
+    const size_t i = event > 0 ? behind(x, l, event - 1) : 0;
+    return i > 0 ? l->items[i - 1] : SIZE_MAX;
+}
+
 size_t tide_execution_step_at(const tide_executions *x, const tide_execution *e, uint64_t event) {
     const tide_execution_step *steps = tide_execution_steps(x, e);
     if (event < e->first_event || event >= e->idle_event || event >= e->last_event) return SIZE_MAX;

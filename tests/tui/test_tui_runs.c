@@ -201,6 +201,52 @@ static void a_moment_of_a_run(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// From change to change the cursor goes through the steps of every execution, in which tensors of the plan come and go
+/// in one block; and back through the same moments.
+static void changes_are_those_of_tensors(void **state) {
+    (void)state;
+    enum { MOST = 64 };
+    view v;
+    tmp_dir d;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_moment there[MOST];
+    size_t n = 0;
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    view_do(&v, "goto begin");
+    for (tide_moment was = {-1, 0}; n < MOST && (was.t != v.app->st.cursor || was.event != v.app->st.cursor_event);) {
+        was = tide_tui_now(&v.app->st);
+        there[n++] = was;
+        view_keys(&v, "]");
+    }
+    // The buffer, each step and what is left of it behind the last one, and what is taken and freed beside it.
+    assert_int_equal(n, 1 + N * (N_DEMO_STEPS + 1) + 2 + 2);
+    for (int k = 0; k < N; k++) {
+        for (int i = 0; i < N_DEMO_STEPS; i++) {
+            size_t at = 0;
+            while (at < n && there[at].t != BEGIN + EACH * k + 50 + 100 * i) at++;
+            assert_true(at < n);
+        }
+    }
+    for (size_t i = 1; i < n; i++) {
+        tide_live_items a, b;
+        assert_tide_ok(tide_subject_live(v.a, there[i - 1], &a, &err), &err);
+        assert_tide_ok(tide_subject_live(v.a, there[i], &b, &err), &err);
+        bool is_same = a.n == b.n;
+        for (size_t j = 0; is_same && j < a.n; j++) is_same = strcmp(a.items[j].site.name, b.items[j].site.name) == 0;
+        if (is_same) fail_msg("nothing changes from %d to %d", (int)there[i - 1].t, (int)there[i].t);
+        tide_live_items_deinit(&a);
+        tide_live_items_deinit(&b);
+    }
+    for (size_t i = n - 1; i-- > 1;) { // the first one is the begin of the axis
+        view_keys(&v, "[");
+        assert_int_equal(v.app->st.cursor, there[i].t);
+    }
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
 static void run_once(feeder *f, uint64_t t, uint32_t thread, int32_t index) {
     const tide_scope run = {.name = "m", .kind = TIDE_SCOPE_RUN, .index = index};
     const tide_scope op = {.name = "conv", .kind = TIDE_SCOPE_OPERATOR, .index = 0, .parent = &run};
@@ -238,9 +284,13 @@ static void warm_is_of_a_context(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(a_moment_of_a_run),       tide_unit_test(warm_is_of_a_context),
-        tide_unit_test(keys_go_from_run_to_run), tide_unit_test(one_run_fills_the_window),
-        tide_unit_test(two_runs_are_compared),   tide_unit_test(the_line_says_what_runs),
+        tide_unit_test(a_moment_of_a_run),
+        tide_unit_test(warm_is_of_a_context),
+        tide_unit_test(keys_go_from_run_to_run),
+        tide_unit_test(one_run_fills_the_window),
+        tide_unit_test(two_runs_are_compared),
+        tide_unit_test(the_line_says_what_runs),
+        tide_unit_test(changes_are_those_of_tensors),
     };
     return cmocka_run_group_tests_name("tui_runs", tests, NULL, NULL);
 }
