@@ -226,6 +226,7 @@ static tide_status run_steps(options *o, cli_session *session, findings *f, tide
 
 static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
     cli_plans plans = {0};
+    o->planning.allow_dynamic = true;
     o->planning.weights_registry = cli_session_registry(session);
     o->planning.mapped = cli_session_mapped(session);
     tide_status st = load(path, o, &plans, err);

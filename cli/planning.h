@@ -38,7 +38,8 @@ typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
-    bool no_kernels; ///< plan the graph's tensors alone, without any kernel and its scratch
+    bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
+    bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
     bool no_pass[TIDE_N_PASSES];
     double recompute_share; ///< extra work that is allowed: 0.1 is 10 %
     uint64_t align_bytes;   ///< 0: the default

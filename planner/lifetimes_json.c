@@ -60,6 +60,7 @@ static tide_status read_head(tide_json_reader *r, const json_t *root, tide_lifet
     TIDE_TRY(read_process(r, root, &lt->process));
     TIDE_TRY(read_names(r, root, "points", &lt->point_names, &lt->n_points));
     TIDE_TRY(read_names(r, root, "order", &lt->step_names, &lt->n_step_names));
+    TIDE_TRY(read_names(r, root, "dynamic", &lt->dynamic, &lt->n_dynamic));
     return read_names(r, root, "recomputed", &lt->recomputed, &lt->n_recomputed);
 }
 
@@ -278,6 +279,7 @@ static void add_short_list(tide_json_out *j, const char *key, char *const *names
 void tide__lifetimes_json_add_names(tide_json_out *j, const tide_lifetimes *lt) {
     add_short_list(j, "points", lt->point_names, lt->n_points);
     add_short_list(j, "recomputed", lt->recomputed, lt->n_recomputed);
+    add_short_list(j, "dynamic", lt->dynamic, lt->n_dynamic);
     tide_json_open(j, "order", '[');
     for (size_t i = 0; i < lt->n_step_names; i++) tide_json_text(j, NULL, lt->step_names[i]);
     tide_json_close(j, ']');

@@ -208,6 +208,7 @@ static tide_status add_step(analysis *a, uint32_t step, tide_error *err) {
         if (value_i == TIDE_NO_VALUE) continue;
         const tide_value *value = &a->graph->values[value_i];
         if (value->constant != NULL) continue; // listed as a weight where it is read
+        if (value->is_dynamic) continue;       // sized while running: no plan has a place for it
         if (value->is_output) {
             TIDE_TRY(add_persistent(a, value_i, value->name, TIDE_ROLE_OUTPUT, TIDE_KIND_DEFAULT, err));
         } else {
@@ -264,6 +265,25 @@ static tide_status name_recomputed(analysis *a) {
     return TIDE_OK;
 }
 
+static tide_status name_dynamic(analysis *a) {
+    const size_t n = a->program->n_dynamic;
+    if (n == 0) return TIDE_OK;
+    a->out.dynamic = tide_host_calloc(n, sizeof *a->out.dynamic);
+    if (a->out.dynamic == NULL) return TIDE_ERR_NOMEM;
+    for (size_t step = 0; step < a->program->n_steps; step++) {
+        const tide_node *node = node_at(a, step);
+        for (size_t port = 0; port < node->n_outputs; port++) {
+            const uint32_t v = node->outputs[port];
+            if (v == TIDE_NO_VALUE || !a->graph->values[v].is_dynamic) continue;
+            TIDE_ASSERT(a->out.n_dynamic < n);
+            a->out.dynamic[a->out.n_dynamic] = tide_host_strdup(a->graph->values[v].name);
+            if (a->out.dynamic[a->out.n_dynamic] == NULL) return TIDE_ERR_NOMEM;
+            a->out.n_dynamic++;
+        }
+    }
+    return TIDE_OK;
+}
+
 static tide_status prepare(analysis *a, tide_error *err) {
     const size_t n = a->graph->n_values;
     a->out.n_steps = a->n_steps;
@@ -277,6 +297,7 @@ static tide_status prepare(analysis *a, tide_error *err) {
     }
     if (st == TIDE_OK) st = name_steps(a);
     if (st == TIDE_OK) st = name_recomputed(a);
+    if (st == TIDE_OK) st = name_dynamic(a);
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory to analyse %zu values", n);
 }
 

@@ -301,6 +301,17 @@ tide_status tide_graph_validate(const tide_graph *g, tide_error *err) {
     return TIDE_OK;
 }
 
+static bool has_dynamic(const tide_graph *g, const uint32_t *values, size_t n) {
+    for (size_t k = 0; k < n; k++) {
+        if (values[k] != TIDE_NO_VALUE && g->values[values[k]].is_dynamic) return true;
+    }
+    return false;
+}
+
+bool tide_node_is_dynamic(const tide_graph *g, const tide_node *n) {
+    return has_dynamic(g, n->inputs, n->n_inputs) || has_dynamic(g, n->outputs, n->n_outputs);
+}
+
 size_t tide_graph_count_uses(const tide_graph *g, uint32_t value_i) {
     size_t n_uses = 0;
     for (size_t i = 0; i < g->n_nodes; i++) {

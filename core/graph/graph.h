@@ -69,6 +69,9 @@ typedef struct tide_value {
     bool is_input;          ///< a graph input that the caller feeds (constants that are also listed are not)
     bool is_output;
     tide_tensor *constant; ///< referenced; non-NULL: the value is known before any run
+    /// Its size is known only while running: `dtype` and `shape` are what the file promises of it, if anything. Every
+    /// node that reads or makes such a value is dynamic: shapes are inferred and the kernel prepared in each run.
+    bool is_dynamic;
 } tide_value;
 
 typedef struct tide_node {
@@ -98,6 +101,8 @@ typedef struct tide_graph {
     /// Nodes whose results would be larger are not folded, but run; 0: all are folded that can be. Set before shapes
     /// are inferred.
     uint64_t fold_max_bytes;
+    /// A size that hangs on data makes a value dynamic; false: it is an error. Set before shapes are inferred.
+    bool allows_dynamic;
     char *comment; ///< what it shows (graph text) or the producer (ONNX); may be NULL
     tide_value *values;
     size_t n_values, cap_values;
@@ -145,6 +150,8 @@ void tide_graph_set_constant(tide_graph *g, uint32_t value_i, tide_tensor *tenso
  * @return TIDE_ERR_BAD_INPUT naming the node and the value, or the output
  */
 tide_status tide_graph_validate(const tide_graph *g, tide_error *err) TIDE_NODISCARD;
+/// Whether it reads or makes a dynamic value.
+bool tide_node_is_dynamic(const tide_graph *g, const tide_node *n);
 /// Live nodes that use `value_i` (an input position counts once per position).
 size_t tide_graph_count_uses(const tide_graph *g, uint32_t value_i);
 

@@ -149,7 +149,8 @@ static tide_status load_input(const infer_pass *p, const tide_node *n, size_t k,
     *o = (tide_operand){0};
     if (n->inputs[k] == TIDE_NO_VALUE) return TIDE_OK;
     const tide_value *v = &p->g->values[n->inputs[k]];
-    if (!input_known(v)) return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "input %zu, '%s', has no known size", k, v->name);
+    if (v->is_dynamic || !input_known(v))
+        return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "input %zu, '%s', has no known size", k, v->name);
     o->dtype = v->dtype;
     o->shape = v->shape;
     TIDE_TRY(named_bytes(v, o, &o->size_bytes, err));
@@ -352,11 +353,26 @@ static void drop_used(infer_pass *p, const tide_node *n) {
 }
 
 /// An operator could not infer its sizes: because a content was left blank?
-static void note_wanted(const infer_pass *p, const tide_node *n) {
+static bool note_wanted(const infer_pass *p, const tide_node *n) {
+    bool is_wanted = false;
     for (size_t k = 0; p->contents != NULL && k < n->n_inputs; k++) {
         const tide_tensor *content = n->inputs[k] != TIDE_NO_VALUE ? content_of(p, n->inputs[k]) : NULL;
-        if (content != NULL && tide_constant_is_blank(content)) *p->contents->wanted = true;
+        is_wanted = is_wanted || (content != NULL && tide_constant_is_blank(content));
     }
+    if (is_wanted) *p->contents->wanted = true;
+    return is_wanted;
+}
+
+/// What the node makes is sized while it runs, and so is what hangs on it.
+static void make_dynamic(infer_pass *p, const tide_node *n) {
+    for (size_t k = 0; k < n->n_outputs; k++) {
+        if (n->outputs[k] == TIDE_NO_VALUE) continue;
+        tide_value *v = &p->g->values[n->outputs[k]];
+        v->is_dynamic = true;
+        tide_log(TIDE_LOG_INFO, "%s: the size of tensor '%s' is known only while running (%s '%s')", p->g->source,
+                 v->name, n->op_type, n->name);
+    }
+    drop_used(p, n);
 }
 
 static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
@@ -416,10 +432,17 @@ static tide_status run_pass(infer_pass *p, const tide_order *order, tide_error *
     for (size_t i = 0; st == TIDE_OK && i < order->n; i++) {
         tide_node *n = &g->nodes[order->nodes[i]];
         if (n->dead) continue;
-        st = infer_node(p, n, err);
+        tide_error own = TIDE_ERROR_INIT;
+        st = infer_node(p, n, &own);
         if (st == TIDE_OK) continue;
-        if (st == TIDE_ERR_UNKNOWN_SIZE) note_wanted(p, n);
-        name_node(g, n, err);
+        const bool is_wanted = st == TIDE_ERR_UNKNOWN_SIZE && note_wanted(p, n);
+        if (st == TIDE_ERR_UNKNOWN_SIZE && !is_wanted && g->allows_dynamic && n->def != NULL) {
+            make_dynamic(p, n);
+            st = TIDE_OK;
+            continue;
+        }
+        name_node(g, n, &own);
+        if (err != NULL) *err = own;
     }
     TIDE_ASSERT(tide__graph_holds(g));
     pass_deinit(p);

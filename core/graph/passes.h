@@ -56,6 +56,7 @@ tide_status tide_graph_bind_shapes(tide_graph *g, const tide_shape_binding *bind
  *              where a shape depends on them, but every node stays alive
  * @return TIDE_ERR_UNKNOWN_SIZE naming the tensor when a graph input has an open extent (hint: --shape), or an
  *         operator's output size depends on data; what the operator's infer returns, with the node named
+ * Where the graph allows dynamic values, a size that hangs on data makes the outputs of its node dynamic instead.
  * Unknown sizes are never guessed (S23-19). Extents whose product passes 2^63-1 are TIDE_ERR_OVERFLOW even beside an
  * extent of 0: operators multiply some of them without the 0.
  */

@@ -58,7 +58,7 @@ static tide_status ask_all(const tide_program *p, tide_alias_facts *f, tide_erro
     for (uint32_t step = 0; step < p->n_steps; step++) {
         f->first[step] = f->n;
         const tide_node *node = &p->graph->nodes[p->steps[step].node];
-        if (says_nothing(node->def)) continue;
+        if (says_nothing(node->def) || tide_node_is_dynamic(p->graph, node)) continue;
         tide_operand *operands;
         TIDE_TRY(
             TIDE_NEW(&operands, node->n_inputs + node->n_outputs + 1, err, "for the operands of '%s'", node->name));

@@ -26,6 +26,7 @@ static bool shares_block(const tide_tensor *a, const tide_block *block) {
 static bool is_written_by_run(const tide_context *c, const tide_tensor *t) {
     if (shares_block(t, c->buffer) || tide__context_is_in_caller(c, t)) return true;
     for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
+        if (c->plan->needs[graph_of(c)->outputs[i]].dynamic) continue; // each run makes a new one
         if (shares_block(t, tide_tensor_storage(c->outputs[i])->block)) return true;
     }
     return false;
@@ -162,6 +163,7 @@ static tide_status name_scratch(tide__context_step *s, const tide_kernel *k, tid
 
 static tide_status make_exec(tide_context *c, size_t step_i, tide_error *err) {
     const tide_kernel *k = &c->plan->program->steps[step_i].kernel;
+    if (c->steps[step_i].dynamic) return TIDE_OK; // its kernel is made in each run
     if (k->def->exec_create != NULL) TIDE_TRY(k->def->exec_create(k, &c->steps[step_i].args.exec, err));
     return TIDE_OK;
 }
@@ -176,6 +178,8 @@ static tide_status lay_operands(tide_context *c, size_t step_i, tide_operand **a
     *at = s->out + node->n_outputs;
     s->args = (tide_kernel_args){.in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs};
     s->scope = (tide_scope){.name = node->name, .kind = TIDE_SCOPE_OPERATOR, .index = (int32_t)step_i};
+    s->dynamic = tide_node_is_dynamic(graph_of(c), node);
+    if (s->dynamic) return TIDE_OK;
     TIDE_TRY(tide__value_operands(graph_of(c), node->inputs, node->n_inputs, s->in, err));
     return tide__value_operands(graph_of(c), node->outputs, node->n_outputs, s->out, err);
 }
@@ -229,6 +233,8 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
 
 /// Where the context's memory comes from.
 static tide_status find_allocators(tide_context *c, const tide_context_options *opt, tide_error *err) {
+    if (c->plan->program->n_dynamic > 0)
+        TIDE_TRY(tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_DYNAMIC_KIND, &c->dynamic, err));
     if (opt->memory != NULL || opt->memory_bytes > 0) return tide__context_open_caller(c, opt, err);
     return tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_KIND_WORKSPACE, &c->workspace, err);
 }
@@ -271,6 +277,7 @@ void tide_context_destroy(tide_context *c) {
     tide__context_drop_memory(c);
     tide_allocator_unref(c->workspace);
     tide_allocator_unref(c->caller);
+    tide_allocator_unref(c->dynamic);
     tide_inference_plan_unref(c->plan);
     tide_host_free(c);
 }
@@ -331,8 +338,18 @@ static tide_status call_kernel(tide_context *c, size_t step_i, tide_error *err) 
     return k->def->run(k, &s->args, err);
 }
 
+/// What is sized while running has a block of its own in both modes; what it reads may lie in the buffer.
+static tide_status do_dynamic_step(tide_context *c, size_t step_i, tide_error *err) {
+    TIDE_TRY(tide__context_run_dynamic(c, step_i, err));
+    TIDE_TRY(tide__poison_after_step(c, step_i, err));
+    TIDE_TRY(tide__context_free_dynamic(c, step_i, err));
+    if (c->mode == TIDE_RUN_NAIVE) tide__context_free_step(c, step_i);
+    return TIDE_OK;
+}
+
 static tide_status do_step(tide_context *c, size_t step_i, tide_error *err) {
     TIDE_ASSERT(step_i < c->plan->program->n_steps && c->scratch == NULL);
+    if (c->steps[step_i].dynamic) return do_dynamic_step(c, step_i, err);
     if (c->mode == TIDE_RUN_NAIVE) TIDE_TRY(tide__context_alloc_step(c, step_i, err));
     TIDE_TRY(tide__poison_before_step(c, step_i, err));
     TIDE_TRY(call_kernel(c, step_i, err));
@@ -349,6 +366,7 @@ static tide_status run_step(tide_context *c, size_t step_i, tide_error *err) {
         const tide_node *node = c->plan->program->steps[step_i].kernel.node;
         tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
         tide__poison_abandon(c);
+        tide__context_drop_dynamic(c);
         if (c->mode == TIDE_RUN_NAIVE) tide__context_free_rest(c);
     }
     tide_scope_leave(&s->scope, c->observer);
@@ -371,6 +389,7 @@ static tide_status take_buffer(tide_context *c, tide_error *err) {
 
 /// Outputs before inputs: an input may be a lazy clone of an output, and keeps the memory that the output leaves.
 static tide_status take_memory(tide_context *c, tide_error *err) {
+    tide__context_drop_dynamic(c);
     TIDE_TRY(take_buffer(c, err));
     TIDE_TRY(tide__context_write_outputs(c, err));
     return read_inputs(c, err);

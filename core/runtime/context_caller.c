@@ -52,7 +52,8 @@ static tide_status add_output(const tide_inference_plan *p, uint32_t value_i, ti
 static tide_status add_outputs(const tide_inference_plan *p, tide_context_need *need, tide_error *err) {
     const tide_graph *g = p->program->graph;
     for (uint32_t v = 0; v < g->n_values; v++) {
-        if (p->needs[v].birth_step >= 0 && !p->needs[v].intermediate) TIDE_TRY(add_output(p, v, need, err));
+        if (p->needs[v].birth_step >= 0 && !p->needs[v].intermediate && !p->needs[v].dynamic)
+            TIDE_TRY(add_output(p, v, need, err));
     }
     for (size_t i = 0; i < g->n_outputs; i++) {
         if (p->needs[g->outputs[i]].birth_step < 0) TIDE_TRY(add_output(p, g->outputs[i], need, err));

@@ -62,6 +62,7 @@ static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **
 static tide_status make_outputs(tide_context *c, tide_error *err) {
     for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
         const uint32_t v = graph_of(c)->outputs[i];
+        if (c->plan->needs[v].dynamic) continue; // made while running
         if (c->values[v] != NULL) {
             c->outputs[i] = tide_tensor_ref(c->values[v]);
         } else {
@@ -89,6 +90,7 @@ static tide_status check_output(const tide_context *c, size_t i, tide_error *err
 }
 
 static tide_status write_output(tide_context *c, size_t i, tide_error *err) {
+    if (c->outputs[i] == NULL) return TIDE_OK; // made while running
     TIDE_TRY(check_output(c, i, err));
     const tide_block *block = tide_tensor_storage(c->outputs[i])->block;
     if (block == NULL) return TIDE_OK; // no elements
@@ -214,6 +216,7 @@ static tide_status make_values(tide_context *c, tide_error *err) {
     for (uint32_t v = 0; v < g->n_values; v++) {
         TIDE_TRY(read_weight(c, v, err));
         if (c->plan->needs[v].birth_step < 0) continue; // fed, constant or unused
+        if (c->plan->needs[v].dynamic) continue;        // made while running
         if (c->plan->needs[v].intermediate) {
             TIDE_TRY(make_intermediate(c, v, err));
             continue;
@@ -254,15 +257,20 @@ void tide__context_drop_memory(tide_context *c) {
 
 // ---- naive mode: allocation and freeing while running ----
 
-static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align_bytes, const char *tag,
-                              tide_block **out, tide_error *err) {
+tide_status tide__context_take_block(tide_context *c, tide_allocator *from, tide_memory_kind kind, uint64_t size_bytes,
+                                     size_t align_bytes, const char *tag, tide_block **out, tide_error *err) {
     uint64_t rounded;
     if (!tide_align_up(size_bytes, align_bytes, &rounded))
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "'%s': %" PRIu64 " B rounded up to %zu B", tag, size_bytes,
                          align_bytes);
-    TIDE_TRY(tide_block_create(c->workspace, rounded, align_bytes, TIDE_KIND_WORKSPACE, 0, tag, out, err));
+    TIDE_TRY(tide_block_create(from, rounded, align_bytes, kind, 0, tag, out, err));
     fill_memory(c->fill, (*out)->mem.data, rounded);
     return TIDE_OK;
+}
+
+static tide_status take_block(tide_context *c, uint64_t size_bytes, size_t align_bytes, const char *tag,
+                              tide_block **out, tide_error *err) {
+    return tide__context_take_block(c, c->workspace, TIDE_KIND_WORKSPACE, size_bytes, align_bytes, tag, out, err);
 }
 
 static tide_status alloc_value(tide_context *c, uint32_t value_i, tide_error *err) {

@@ -201,6 +201,7 @@ static bool slot_of_scratch(const tide_context *c, size_t step_i, slot *out) {
 
 /// A graph output; its block's padding is a red zone as long as the block is the one the runtime made.
 static bool slot_of_output(const tide_context *c, size_t i, slot *out) {
+    if (c->outputs[i] == NULL) return false; // sized while running, and not made yet
     const tide_storage *s = tide_tensor_storage(c->outputs[i]);
     *out = (slot){.what = "output",
                   .name = graph_of(c)->values[graph_of(c)->outputs[i]].name,

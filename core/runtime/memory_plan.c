@@ -170,6 +170,7 @@ tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, t
     tide_status st = copy_items(lt, &copy);
     if (st == TIDE_OK) st = copy_names(lt->step_names, lt->n_step_names, &copy.step_names, &copy.n_step_names);
     if (st == TIDE_OK) st = copy_names(lt->recomputed, lt->n_recomputed, &copy.recomputed, &copy.n_recomputed);
+    if (st == TIDE_OK) st = copy_names(lt->dynamic, lt->n_dynamic, &copy.dynamic, &copy.n_dynamic);
     if (st == TIDE_OK) st = copy_names(lt->point_names, lt->n_points, &copy.point_names, &copy.n_points);
     if (st == TIDE_OK && lt->model != NULL) {
         copy.model = tide_host_strdup(lt->model);
@@ -187,6 +188,7 @@ void tide_lifetimes_deinit(tide_lifetimes *lt) {
     for (size_t i = 0; i < lt->n; i++) deinit_item(&lt->items[i]);
     free_names(lt->step_names, lt->n_step_names);
     free_names(lt->recomputed, lt->n_recomputed);
+    free_names(lt->dynamic, lt->n_dynamic);
     free_names(lt->point_names, lt->n_points);
     tide_host_free(lt->items);
     tide_host_free(lt->model);

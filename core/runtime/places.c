@@ -26,7 +26,8 @@ static void note_step(const tide_program *p, int64_t step_i, tide__need *needs) 
         tide__need *need = &needs[node->outputs[k]];
         TIDE_ASSERT(need->birth_step < 0); // each value is made once
         need->birth_step = need->last_step = step_i;
-        need->intermediate = true;
+        need->dynamic = p->graph->values[node->outputs[k]].is_dynamic;
+        need->intermediate = !need->dynamic;
     }
 }
 
@@ -39,7 +40,7 @@ tide_status tide__needs_of(const tide_program *p, tide__need *needs, tide_error 
         needs[g->outputs[i]].last_step = (int64_t)p->n_steps;
     }
     for (uint32_t v = 0; v < g->n_values; v++) {
-        if (needs[v].birth_step < 0 || g->values[v].constant != NULL) continue;
+        if (needs[v].birth_step < 0 || needs[v].dynamic || g->values[v].constant != NULL) continue;
         tide_operand op;
         TIDE_TRY(tide__value_operand(g, v, &op, err));
         needs[v].size_bytes = op.size_bytes;

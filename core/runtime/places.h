@@ -16,6 +16,7 @@
 /// What a value needs, known without any plan.
 typedef struct tide__need {
     bool intermediate; ///< written by a step and no graph output: has its place in the buffer
+    bool dynamic;      ///< written by a step that sizes it: a block of its own, and not intermediate
     uint64_t size_bytes;
     int64_t birth_step; ///< step that writes it; -1: graph input or constant
     int64_t last_step;  ///< last step that reads it, birth_step when none does; n_steps for graph outputs

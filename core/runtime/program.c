@@ -96,6 +96,7 @@ static tide_status sort(build *b, tide_error *err) {
 static tide_status infer(build *b, tide_error *err) {
     const size_t before = count_live(b->p->graph);
     b->p->graph->fold_max_bytes = b->opt->fold_max_bytes;
+    b->p->graph->allows_dynamic = b->opt->allow_dynamic;
     TIDE_TRY(b->contents != NULL ? tide_graph_infer_sizes(b->p->graph, &b->p->order, b->contents, err)
                                  : tide_graph_infer(b->p->graph, &b->p->order, true, err));
     TIDE_ASSERT(count_live(b->p->graph) <= before);
@@ -125,6 +126,7 @@ static tide_status prune(build *b, tide_error *err) {
 
 static tide_status fix_size(const tide_graph *g, uint32_t value_i, tide_error *err) {
     tide_operand unused;
+    if (value_i != TIDE_NO_VALUE && g->values[value_i].is_dynamic) return TIDE_OK; // while running
     return tide__value_operand(g, value_i, &unused, err);
 }
 
@@ -132,6 +134,13 @@ static tide_status fix_node_sizes(const tide_graph *g, const tide_node *node, ti
     for (size_t i = 0; i < node->n_inputs; i++) TIDE_TRY(fix_size(g, node->inputs[i], err));
     for (size_t i = 0; i < node->n_outputs; i++) TIDE_TRY(fix_size(g, node->outputs[i], err));
     return TIDE_OK;
+}
+
+static size_t count_dynamic(const tide_graph *g, const tide_node *node) {
+    size_t n = 0;
+    for (size_t i = 0; i < node->n_outputs; i++)
+        n += node->outputs[i] != TIDE_NO_VALUE && g->values[node->outputs[i]].is_dynamic;
+    return n;
 }
 
 static tide_status fix_sizes(build *b, tide_error *err) {
@@ -145,7 +154,9 @@ static tide_status fix_sizes(build *b, tide_error *err) {
             tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
             return st;
         }
+        b->p->n_dynamic += count_dynamic(g, node);
     }
+    if (b->p->n_dynamic > 0) DETAIL(b, "%zu tensors are sized while running", b->p->n_dynamic);
     return TIDE_OK;
 }
 
@@ -293,7 +304,7 @@ done:
 }
 
 tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k, tide_error *err) {
-    if (node->def->prepare == NULL) return TIDE_OK;
+    if (node->def->prepare == NULL || tide_node_is_dynamic(g, node)) return TIDE_OK;
     const tide_status st = call_prepare(g, node, k, err);
     if (st != TIDE_OK) tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
     return st;

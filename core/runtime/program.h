@@ -23,6 +23,9 @@ typedef struct tide_program_options {
     bool no_kernels;
     /// Constants that folding would make larger than this are made by their operators in each run; 0: none are.
     uint64_t fold_max_bytes;
+    /// Tensors whose size hangs on data are sized while running, and have no place in any plan; false: they are
+    /// refused.
+    bool allow_dynamic;
     const tide_shape_binding *shapes; ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
     /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed
@@ -37,6 +40,9 @@ typedef struct tide_program_options {
     /// NULL: they are moved all the same. Borrowed for the call.
     tide_allocator *mapped;
 } tide_program_options;
+
+/// The kind of memory that dynamic tensors lie in, and the scratch of their steps: no plan counts it.
+#define TIDE_DYNAMIC_KIND TIDE_KIND_HOST_PAGEABLE
 
 typedef struct tide_program_step {
     uint32_t node;      ///< index in the graph
@@ -62,6 +68,7 @@ typedef struct tide_program {
     tide_fuse_stats fused;
     size_t n_folded;          ///< nodes evaluated at build
     size_t n_nodes_before;    ///< live nodes of the file
+    size_t n_dynamic;         ///< tensors that steps make and that are sized while running
     size_t n_weights;         ///< constants that a step reads or that are graph outputs
     uint64_t weight_bytes;    ///< of these, as their shapes say
     tide_program_twin *twins; ///< [n_twins] in the order in which they were repeated

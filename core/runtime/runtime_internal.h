@@ -13,8 +13,8 @@
 
 // ---- program ----
 
-/// Prepare the kernel of `node`: k->def and k->node are set, the sizes of all operands known. On failure there is
-/// nothing to destroy.
+/// Prepare the kernel of `node`: k->def and k->node are set, the sizes of all operands known; of a dynamic node nothing
+/// is prepared, each run does. On failure there is nothing to destroy.
 tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k,
                                          tide_error *err) TIDE_NODISCARD;
 /// What prepare made; one that was never prepared has no state.
@@ -59,6 +59,7 @@ typedef struct tide__context_step {
     tide_operand *out;     ///< [node->n_outputs], part of context.operands
     tide_scope scope;
     char *scratch_tag; ///< owned; NULL without scratch
+    bool dynamic;      ///< shapes are inferred and the kernel prepared in each run (context_dynamic.c)
     bool overwrites;   ///< under poison: an input may be gone once the kernel has run …
     bool had_nan;      ///< … so this is what the inputs were asked before
 } tide__context_step;
@@ -69,16 +70,17 @@ struct tide_context {
     tide_fill fill;
     const tide_observer *observer; ///< borrowed; may be NULL
     tide_allocator *workspace;     ///< referenced: serves the buffer, and naive births while running
+    tide_allocator *dynamic;       ///< referenced: serves what is sized while running; NULL: nothing is
     tide_allocator *caller;        ///< referenced: serves outputs too, out of the caller's memory; NULL: the registry
     const char *memory;            ///< borrowed: the caller's
     size_t memory_bytes;           ///< of it that this context uses
     tide_block *buffer;            ///< referenced; NULL in naive mode and when nothing is planned
     tide_block *scratch;           ///< naive mode: of the step that runs now
-    tide_tensor **values;          ///< [n_values], referenced; NULL: fed or constant
+    tide_tensor **values;          ///< [n_values], referenced; NULL: fed, constant, or dynamic and not there now
     void **data;                   ///< [n_values]; NULL: none now
     tide_tensor **inputs;          ///< [n_inputs], referenced; NULL until set
     tide_tensor **next_inputs;     ///< [n_inputs], borrowed: candidates while they are checked
-    tide_tensor **outputs;         ///< [n_outputs], referenced
+    tide_tensor **outputs;         ///< [n_outputs], referenced; NULL: dynamic and not made yet
     uint64_t *output_blocks;       ///< [n_outputs] ids of the blocks the runtime made, as it last knew them
     tide__context_step *steps;     ///< [n_steps]
     tide_operand *operands;        ///< operands of all steps, one behind the other
@@ -130,8 +132,22 @@ void tide__poison_abandon(tide_context *c);
 /// Before memory is given back: all of it is open.
 void tide__poison_close(tide_context *c);
 
+// context_dynamic.c: tensors that are sized while running
+
+/// A run begins, or a step failed: what is dynamic is given back, of outputs too.
+void tide__context_drop_dynamic(tide_context *c);
+/// A step whose operands are not all known before: infer their shapes, take memory for what it makes and for scratch,
+/// prepare the kernel, run it.
+tide_status tide__context_run_dynamic(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// Free dynamic values whose last step is `step_i`. TIDE_ERR_RUNTIME under poison: bytes behind one were written.
+tide_status tide__context_free_dynamic(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+
 // context_memory.c
 
+/// A block of `size_bytes` rounded up, filled as the context is.
+tide_status tide__context_take_block(tide_context *c, tide_allocator *from, tide_memory_kind kind, uint64_t size_bytes,
+                                     size_t align_bytes, const char *tag, tide_block **out,
+                                     tide_error *err) TIDE_NODISCARD;
 /// Make the tensors and give them the memory they have from the start (buffer, outputs).
 tide_status tide__context_take_memory(tide_context *c, tide_error *err) TIDE_NODISCARD;
 void tide__context_drop_memory(tide_context *c);

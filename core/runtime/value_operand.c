@@ -7,7 +7,7 @@ tide_status tide__value_operand(const tide_graph *g, uint32_t value_i, tide_oper
     *out = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide_value *v = &g->values[value_i];
-    if (v->dtype == TIDE_DTYPE_UNDEFINED || !v->has_shape || !tide_shape_known(&v->shape))
+    if (v->is_dynamic || v->dtype == TIDE_DTYPE_UNDEFINED || !v->has_shape || !tide_shape_known(&v->shape))
         return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "the size of tensor '%s' is not known", v->name);
     out->dtype = v->dtype;
     out->shape = v->shape;

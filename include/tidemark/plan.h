@@ -119,6 +119,9 @@ typedef struct tide_lifetimes {
     char **recomputed;   ///< [n_recomputed]: nodes that run twice; step "<name>.again" is the second run, and
                          ///< every reader after it reads what that one makes
     size_t n_recomputed;
+    char **dynamic; ///< [n_dynamic]: tensors that are sized while running; they have no place in any plan, and what
+                    ///< they take comes on top
+    size_t n_dynamic;
     char **point_names; ///< [n_points]: sizes for which a dynamic model is planned ("batch=1", …)
     size_t n_points;    ///< 0: one size only. size_bytes of each item is the maximum over the points
     tide_process_facts process;

@@ -169,7 +169,7 @@ static tide_status add_output(reader *r, uint32_t at, uint32_t port, uint32_t va
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide_value *v = &r->graph->values[value_i];
     r->made_at[value_i] = at;
-    if (v->is_output || v->constant != NULL) return TIDE_OK;
+    if (v->is_output || v->constant != NULL || v->is_dynamic) return TIDE_OK;
     if (v->dtype == TIDE_DTYPE_UNDEFINED || !v->has_shape || !tide_shape_known(&v->shape))
         return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "the size of tensor '%s' is not known", v->name);
     size_t bytes;

@@ -64,7 +64,7 @@ tide_status tide__program_work(const tide_program *program, const tide_pass_opti
         for (size_t k = 0; k < n->n_inputs; k++) in[k] = operand_of(g, n->inputs[k]);
         for (size_t k = 0; k < n->n_outputs; k++) out[k] = operand_of(g, n->outputs[k]);
         const tide_infer x = {.node = n, .in = in, .n_in = n->n_inputs, .out = out, .n_out = n->n_outputs};
-        const double work = work_of(&x, !opt->off[TIDE_PASS_VIEWS]);
+        const double work = tide_node_is_dynamic(g, n) ? 0 : work_of(&x, !opt->off[TIDE_PASS_VIEWS]);
         tide_host_free(in);
         if (per_step != NULL) per_step[step] = work;
         sum += work;
@@ -449,7 +449,8 @@ static tide_status drop_idle(recompute *x, sequence *s, const trial_cost *t, tid
 
 static bool makes_output(const tide_graph *g, const tide_node *n) {
     for (size_t i = 0; i < n->n_outputs; i++) {
-        if (n->outputs[i] != TIDE_NO_VALUE && g->values[n->outputs[i]].is_output) return true;
+        const tide_value *v = n->outputs[i] != TIDE_NO_VALUE ? &g->values[n->outputs[i]] : NULL;
+        if (v != NULL && (v->is_output || v->is_dynamic)) return true;
     }
     return false;
 }

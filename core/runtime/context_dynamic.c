@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+//
+// Steps whose operands are sized while running. See runtime_internal.h.
+//
+//     plan       x [2x3] -> | Reshape(x, n) -> y | -> | Relu(y) -> z |      n is fed: the sizes of y and z hang on it
+//     each run   infer y from x and n's numbers, take a block for it, prepare the kernel, run it; then the same for z
+//
+// In both modes such a tensor has a block of its own (TIDE_DYNAMIC_KIND) from its step to its
+// last reader; a graph output until the next run begins, or longer where the caller holds it. A dynamic step's scratch
+// is taken and given back with the step. All of this allocates; a program without dynamic values comes by nothing of
+// it.
+#include <stdio.h>
+
+#include "core/base/assert.h"
+#include "core/memory/poison.h"
+#include "core/runtime/runtime_internal.h"
+#include "core/runtime/value_operand.h"
+
+static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
+
+/// Of a known input of 0 bytes: operators know a known operand by its data.
+static unsigned char nothing[1];
+
+// ---- operands ----
+
+static void operand_of_tensor(const tide_context *c, uint32_t value_i, tide_operand *out) {
+    const tide_tensor *t = c->values[value_i];
+    TIDE_ASSERT(t != NULL); // its step has run
+    *out = (tide_operand){
+        .dtype = tide_tensor_dtype(t), .shape = *tide_tensor_shape(t), .size_bytes = tide_tensor_size_bytes(t)};
+}
+
+static tide_status read_input(const tide_context *c, uint32_t value_i, tide_operand *out, tide_error *err) {
+    *out = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
+    if (value_i == TIDE_NO_VALUE) return TIDE_OK;
+    if (c->plan->needs[value_i].dynamic)
+        operand_of_tensor(c, value_i, out);
+    else
+        TIDE_TRY(tide__value_operand(graph_of(c), value_i, out, err));
+    out->data = out->size_bytes > 0 ? c->data[value_i] : nothing;
+    TIDE_ASSERT(out->data != NULL);
+    return TIDE_OK;
+}
+
+static bool agrees(const tide_value *v, const tide_operand *o) {
+    if (v->dtype != TIDE_DTYPE_UNDEFINED && v->dtype != o->dtype) return false;
+    if (v->has_shape && v->shape.rank != o->shape.rank) return false;
+    for (int32_t d = 0; v->has_shape && d < o->shape.rank; d++) {
+        if (v->shape.dims[d] != TIDE_DIM_UNKNOWN && v->shape.dims[d] != o->shape.dims[d]) return false;
+    }
+    return true;
+}
+
+/// What an operator says of its output, held against what the file says.
+static tide_status check_output(const tide_value *v, tide_operand *o, tide_error *err) {
+    char is[192], file[192] = "";
+    if (o->dtype == TIDE_DTYPE_UNDEFINED || o->shape.rank < 0 || o->shape.rank > TIDE_MAX_RANK ||
+        !tide_shape_known(&o->shape))
+        return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "output '%s' has no type or size after its inputs are known", v->name);
+    const tide_status st = tide_shape_bytes(&o->shape, o->dtype, &o->size_bytes, err);
+    if (st != TIDE_OK) {
+        tide_error_prefix(err, "tensor '%s'", v->name);
+        return st;
+    }
+    if (agrees(v, o)) return TIDE_OK;
+    tide_shape_format(&o->shape, is, sizeof is);
+    if (v->has_shape) tide_shape_format(&v->shape, file, sizeof file);
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "output '%s' comes out as %s %s, the file says %s %s", v->name,
+                     tide_dtype_name(o->dtype), is,
+                     tide_dtype_name(v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : o->dtype), file);
+}
+
+static tide_status infer(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
+    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(read_input(c, node->inputs[k], &s->in[k], err));
+    for (size_t k = 0; k < node->n_outputs; k++) s->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
+    const tide_infer x = {.node = node, .in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs};
+    TIDE_TRY(node->def->infer(&x, err));
+    for (size_t k = 0; k < node->n_outputs; k++) {
+        if (node->outputs[k] != TIDE_NO_VALUE)
+            TIDE_TRY(check_output(&graph_of(c)->values[node->outputs[k]], &s->out[k], err));
+        else
+            s->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
+    }
+    return TIDE_OK;
+}
+
+// ---- memory ----
+
+static tide_status bind_block(tide_context *c, tide_tensor *t, const char *name, void **data, tide_error *err) {
+    tide_block *block;
+    TIDE_TRY(tide__context_take_block(c, c->dynamic, TIDE_DYNAMIC_KIND, tide_tensor_size_bytes(t),
+                                      c->plan->align_bytes, name, &block, err));
+    tide_storage whole = tide_storage_of_block(block);
+    const tide_status st = tide_tensor_bind(t, &whole, 0, err);
+    tide_storage_deinit(&whole);
+    tide_block_unref(block); // the tensor holds it now
+    if (st == TIDE_OK) *data = tide_tensor_data(t);
+    return st;
+}
+
+/// Graph outputs are one of the tables' tensors too.
+static void note_output(tide_context *c, uint32_t value_i) {
+    for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
+        if (graph_of(c)->outputs[i] != value_i) continue;
+        const tide_block *block = tide_tensor_storage(c->values[value_i])->block;
+        TIDE_ASSERT(c->outputs[i] == NULL);
+        c->outputs[i] = tide_tensor_ref(c->values[value_i]);
+        c->output_blocks[i] = block != NULL ? block->id : 0;
+    }
+}
+
+static tide_status make_value(tide_context *c, uint32_t value_i, tide_operand *o, tide_error *err) {
+    const char *name = graph_of(c)->values[value_i].name;
+    TIDE_ASSERT(c->plan->needs[value_i].dynamic && c->values[value_i] == NULL);
+    tide_tensor *t;
+    TIDE_TRY(tide_tensor_create_unbound(o->dtype, &o->shape, c->plan->device, &t, err));
+    tide_status st = o->size_bytes > 0 ? bind_block(c, t, name, &o->data, err) : TIDE_OK;
+    if (st != TIDE_OK) {
+        tide_tensor_unref(t);
+        tide_error_prefix(err, "tensor '%s'", name);
+        return st;
+    }
+    c->values[value_i] = t;
+    c->data[value_i] = o->data;
+    note_output(c, value_i);
+    return TIDE_OK;
+}
+
+static void drop_value(tide_context *c, uint32_t value_i) {
+    tide_tensor_unref(c->values[value_i]);
+    c->values[value_i] = NULL;
+    c->data[value_i] = NULL;
+}
+
+void tide__context_drop_dynamic(tide_context *c) {
+    if (c->dynamic == NULL) return;
+    const tide_graph *g = graph_of(c);
+    for (size_t i = 0; i < g->n_outputs; i++) {
+        if (!c->plan->needs[g->outputs[i]].dynamic) continue;
+        tide_tensor_unref(c->outputs[i]);
+        c->outputs[i] = NULL;
+    }
+    for (uint32_t v = 0; v < g->n_values; v++) {
+        if (c->plan->needs[v].dynamic) drop_value(c, v);
+    }
+}
+
+/// Behind the last byte of a value is poison up to the end of its block.
+static tide_status check_end(const tide_context *c, uint32_t value_i, tide_error *err) {
+    const tide_tensor *t = c->values[value_i];
+    if (c->fill != TIDE_FILL_POISON || tide_tensor_size_bytes(t) == 0) return TIDE_OK;
+    const tide_block *block = tide_tensor_storage(t)->block;
+    const size_t n = tide_tensor_size_bytes(t), zone = block->mem.requested_bytes - n;
+    const size_t at = tide_poison_find((const char *)block->mem.data + n, zone);
+    if (at == zone) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "tensor '%s' of %zu B: byte %zu behind its end was written",
+                     graph_of(c)->values[value_i].name, n, at);
+}
+
+static tide_status free_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
+    if (value_i == TIDE_NO_VALUE || c->values[value_i] == NULL) return TIDE_OK; // or read twice
+    const tide__need *need = &c->plan->needs[value_i];
+    if (!need->dynamic || need->last_step != (int64_t)step_i) return TIDE_OK;
+    TIDE_TRY(check_end(c, value_i, err));
+    drop_value(c, value_i);
+    return TIDE_OK;
+}
+
+tide_status tide__context_free_dynamic(tide_context *c, size_t step_i, tide_error *err) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(free_if_last(c, node->inputs[k], step_i, err));
+    for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(free_if_last(c, node->outputs[k], step_i, err));
+    return TIDE_OK;
+}
+
+// ---- the kernel ----
+
+typedef struct dynamic_kernel {
+    tide_kernel kernel;
+    bool is_prepared;
+    void *exec;
+    tide_block *scratch;
+} dynamic_kernel;
+
+static tide_status take_scratch(tide_context *c, dynamic_kernel *d, tide_error *err) {
+    if (d->kernel.workspace_bytes == 0) return TIDE_OK;
+    const size_t align = c->plan->align_bytes > TIDE_WORKSPACE_ALIGN ? c->plan->align_bytes : TIDE_WORKSPACE_ALIGN;
+    char tag[160];
+    snprintf(tag, sizeof tag, "%.150s.scratch", d->kernel.node->name);
+    return tide__context_take_block(c, c->dynamic, TIDE_DYNAMIC_KIND, d->kernel.workspace_bytes, align, tag,
+                                    &d->scratch, err);
+}
+
+static tide_status prepare(tide_context *c, tide__context_step *s, dynamic_kernel *d, tide_error *err) {
+    const tide_op_def *def = d->kernel.def;
+    const tide_prepare x = {
+        .node = d->kernel.node, .in = s->in, .n_in = s->args.n_in, .out = s->out, .n_out = s->args.n_out};
+    if (def->prepare != NULL) TIDE_TRY(def->prepare(&x, &d->kernel, err));
+    d->is_prepared = true;
+    if (def->exec_create != NULL) TIDE_TRY(def->exec_create(&d->kernel, &d->exec, err));
+    return take_scratch(c, d, err);
+}
+
+static void kernel_deinit(dynamic_kernel *d) {
+    const tide_op_def *def = d->kernel.def;
+    if (d->exec != NULL && def->exec_destroy != NULL) def->exec_destroy(&d->kernel, d->exec);
+    if (d->is_prepared) tide__program_destroy_kernel(&d->kernel);
+    tide_block_unref(d->scratch);
+}
+
+static tide_status make_values(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
+    for (size_t k = 0; k < node->n_outputs; k++) {
+        if (node->outputs[k] != TIDE_NO_VALUE) TIDE_TRY(make_value(c, node->outputs[k], &s->out[k], err));
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__context_run_dynamic(tide_context *c, size_t step_i, tide_error *err) {
+    const tide_node *node = c->plan->program->steps[step_i].kernel.node;
+    tide__context_step *s = &c->steps[step_i];
+    dynamic_kernel d = {.kernel = {.def = node->def, .node = node}};
+    TIDE_ASSERT(c->dynamic != NULL && s->dynamic);
+    s->overwrites = false;
+    TIDE_TRY(infer(c, node, s, err));
+    tide_status st = prepare(c, s, &d, err); // no output has an address yet
+    if (st == TIDE_OK) st = make_values(c, node, s, err);
+    if (st == TIDE_OK) {
+        tide_kernel_args args = s->args;
+        args.exec = d.exec;
+        args.workspace = d.scratch != NULL ? d.scratch->mem.data : NULL;
+        st = node->def->run(&d.kernel, &args, err);
+    }
+    kernel_deinit(&d);
+    return st;
+}
