@@ -66,11 +66,15 @@ static uint64_t predicted(const comparison *c, int mode, int kind) {
     return tide_memory_plan_predicted_run(plan_of(c), (tide_memory_kind)kind, mode == NAIVE, 1);
 }
 
+/// What nothing was predicted of.
+static bool is_sized_while_running(const comparison *c, int kind) {
+    return kind == TIDE_DYNAMIC_KIND && plan_of(c)->lifetimes.n_dynamic > 0;
+}
+
 static bool prediction_is_exact(const comparison *c) {
     for (int mode = 0; mode < N_MODES; mode++) {
         for (int k = 0; k < TIDE_N_KINDS; k++) {
-            if (k == TIDE_DYNAMIC_KIND && plan_of(c)->lifetimes.n_dynamic > 0)
-                continue; // sized while running: nothing was predicted
+            if (is_sized_while_running(c, k)) continue;
             if (predicted(c, mode, k) != c->modes[mode].kinds[k].peak_bytes) return false;
         }
     }
@@ -199,9 +203,15 @@ static void add_kinds(tide_json_out *j, const char *key, const comparison *c, in
         if (measured == 0 && predicted_bytes == 0) continue;
         tide_json_open(j, NULL, '{');
         tide_json_text(j, "kind", tide_memory_kind_name((tide_memory_kind)k));
-        tide_json_u64(j, "predicted_bytes", predicted_bytes);
+        if (is_sized_while_running(c, k))
+            tide_json_null(j, "predicted_bytes");
+        else
+            tide_json_u64(j, "predicted_bytes", predicted_bytes);
         tide_json_u64(j, "measured_bytes", measured);
-        tide_json_i64(j, "difference_bytes", (int64_t)(predicted_bytes - measured));
+        if (is_sized_while_running(c, k))
+            tide_json_null(j, "difference_bytes");
+        else
+            tide_json_i64(j, "difference_bytes", (int64_t)(predicted_bytes - measured));
         tide_json_close(j, '}');
     }
     tide_json_close(j, ']');
@@ -262,6 +272,11 @@ static void print_kinds(const comparison *c, int mode) {
         const tide_meter_kind *m = &c->modes[mode].kinds[k];
         const uint64_t predicted_bytes = predicted(c, mode, k);
         if (m->peak_bytes == 0 && predicted_bytes == 0) continue;
+        if (is_sized_while_running(c, k)) {
+            printf("  %-13s %14s %14" PRIu64 " %11s %12" PRIu64 "   sized while running: not planned\n",
+                   tide_memory_kind_name((tide_memory_kind)k), "-", m->peak_bytes, "-", m->n_allocs);
+            continue;
+        }
         printf("  %-13s %14" PRIu64 " %14" PRIu64 " %+11" PRId64 " %12" PRIu64 "\n",
                tide_memory_kind_name((tide_memory_kind)k), predicted_bytes, m->peak_bytes,
                (int64_t)(predicted_bytes - m->peak_bytes), m->n_allocs);

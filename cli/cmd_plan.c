@@ -46,6 +46,7 @@ enum { MAX_MATTER = 10 }; ///< tensors that are listed below the verdict
 /// The answers beside the plans.
 typedef struct answer {
     const char *fits; // NULL: no limit was given
+    bool is_least;    // `needs` is without what is sized while running
     uint64_t needs, limit;
     const tide_memory_plan *best; // the smallest plan
     bool has_peaks, has_advice;
@@ -70,7 +71,8 @@ static void find_fit(const options *o, const cli_plans *plans, answer *a) {
     a->needs = o->has_budget ? tide_need_bytes(&a->best->lifetimes, a->best->bytes) : a->best->bytes;
     const uint64_t least = o->has_budget ? tide_need_bytes(&a->best->lifetimes, proved) : proved;
     a->limit = o->has_budget ? o->budget : o->capacity;
-    a->fits = a->needs <= a->limit ? "yes" : least > a->limit ? "no" : "unknown";
+    a->is_least = a->best->lifetimes.n_dynamic > 0;
+    a->fits = a->needs <= a->limit && !a->is_least ? "yes" : least > a->limit ? "no" : "unknown";
 }
 
 /// Whether the text begins with the verdict.
@@ -78,7 +80,7 @@ static bool is_short(const options *o) { return !o->full && !o->planning.all && 
 
 static tide_status find_answer(cli_input *in, const options *o, const cli_plans *plans, answer *a, tide_error *err) {
     find_fit(o, plans, a);
-    const bool misses = a->fits != NULL && strcmp(a->fits, "yes") != 0;
+    const bool misses = a->fits != NULL && a->needs > a->limit;
     a->asks_peaks = o->verbose || (o->has_budget && misses);
     if (a->asks_peaks || is_short(o)) {
         TIDE_TRY(tide_peaks_find(&a->best->lifetimes, &a->peaks, err));
@@ -127,7 +129,8 @@ static void print_fit(const answer *a, tide_text *out) {
                    tide_format_bytes(a->limit, limit, sizeof limit));
     if (a->needs > a->limit)
         tide_text_addf(out, ", %s too much", tide_format_bytes(a->needs - a->limit, over, sizeof over));
-    if (strcmp(a->fits, "unknown") == 0)
+    if (a->is_least) tide_text_add(out, "; what is sized while running comes on top of that");
+    if (strcmp(a->fits, "unknown") == 0 && a->needs > a->limit)
         tide_text_add(out,
                       "; nothing proves that no plan fits: strategy search may settle it, the longer the likelier");
     tide_text_add(out, ")\n");
@@ -290,6 +293,7 @@ static int run(int argc, char **argv) {
         code = cli_usage(&cli_command_plan, "--budget and --capacity ask different questions: give one");
     if (code == CLI_GO_ON && o.planning.all && o.stage != NULL)
         code = cli_usage(&cli_command_plan, "--dump-stage shows one strategy: leave --all out");
+    o.planning.allow_dynamic = o.planning.profile.n_points == 0; // a plan for several sizes has a place for all
     if (code == CLI_GO_ON) code = plan_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

@@ -194,6 +194,20 @@ static void add_buffers(const tide_memory_plan *plan, tide_text *out) {
     }
 }
 
+/// What has no place here: "Sized while running, on top of this: 3 tensors: y, z, …"
+static void add_dynamic(const tide_lifetimes *lt, tide_text *out) {
+    enum { MOST = 8 };
+    if (lt->n_dynamic == 0) return;
+    tide_text_addf(out, "Sized while running, on top of this: %zu tensor%s: ", lt->n_dynamic,
+                   lt->n_dynamic == 1 ? "" : "s");
+    for (size_t i = 0; i < lt->n_dynamic && i < MOST; i++) {
+        if (i > 0) tide_text_add(out, ", ");
+        tide__add_name(out, lt->dynamic[i]);
+    }
+    if (lt->n_dynamic > MOST) tide_text_addf(out, " and %zu more", lt->n_dynamic - MOST);
+    tide_text_add(out, "\n");
+}
+
 void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
     entry *entries = tide_host_calloc(plan->lifetimes.n, sizeof *entries);
     if (entries == NULL) {
@@ -209,6 +223,7 @@ void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
     }
     add_totals(plan, out);
     add_buffers(plan, out);
+    add_dynamic(&plan->lifetimes, out);
     tide_host_free(entries);
 }
 
@@ -224,6 +239,7 @@ void tide_plan_verdict(const tide_memory_plan *plan, tide_text *out) {
         tide_text_addf(out, "Memory Buffers: %zu, %s KiB\n", plan->n_buffers, kib);
     add_totals(plan, out);
     add_buffers(plan, out);
+    add_dynamic(&plan->lifetimes, out);
 }
 
 // ---- passes ----

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// NonMaxSuppression: of the boxes of each batch and class those of the highest scores that overlap none that was taken
+// before by more than a threshold. How many there are hangs on the content: inference counts them.
+#include <string.h>
+
+#include "core/base/checked.h"
+#include "core/ops/data_util.h"
+#include "core/ops/index_sort.h"
+#include "core/ops/op_util.h"
+
+typedef struct boxes {
+    const float *corners; ///< [n_batches, n, 4]
+    const float *scores;  ///< [n_batches, n_classes, n]
+    int64_t n_batches, n_classes, n;
+    int64_t most; ///< of each class
+    float overlap, least_score;
+    bool has_least_score;
+    bool is_centred; ///< a box is its centre and its extents, not two corners
+} boxes;
+
+typedef struct box {
+    float x0, y0, x1, y1;
+} box;
+
+/// Scores of one class.
+typedef struct class_scores {
+    const float *of;
+} class_scores;
+
+enum { N_TABLES = 3 }; ///< candidates, spare, taken
+
+static box box_at(const boxes *b, int64_t batch, int64_t i) {
+    const float *c = &b->corners[(batch * b->n + i) * 4];
+    if (b->is_centred) return (box){c[0] - c[2] / 2, c[1] - c[3] / 2, c[0] + c[2] / 2, c[1] + c[3] / 2};
+    // [y1, x1, y2, x2], any two corners that lie across
+    return (box){fminf(c[1], c[3]), fminf(c[0], c[2]), fmaxf(c[1], c[3]), fmaxf(c[0], c[2])};
+}
+
+static bool overlaps(const boxes *b, box p, box q) {
+    const float w = fminf(p.x1, q.x1) - fmaxf(p.x0, q.x0), h = fminf(p.y1, q.y1) - fmaxf(p.y0, q.y0);
+    if (!(w > 0) || !(h > 0)) return false;
+    const float p_area = (p.x1 - p.x0) * (p.y1 - p.y0), q_area = (q.x1 - q.x0) * (q.y1 - q.y0);
+    return w * h / (p_area + q_area - w * h) > b->overlap;
+}
+
+/// The highest first; what is no number last.
+static int by_score(const void *ctx, int64_t a, int64_t b) {
+    const class_scores *s = ctx;
+    const float x = s->of[a], y = s->of[b];
+    if (isnan(x) || isnan(y)) return (int)isnan(x) - (int)isnan(y);
+    return (x < y) - (x > y);
+}
+
+/// Into taken[], the best first. @return how many
+static int64_t take(const boxes *b, int64_t batch, int64_t class_i, int64_t *memory, int64_t **taken) {
+    int64_t *candidates = memory, *spare = memory + b->n, n = 0, n_taken = 0;
+    const class_scores scores = {&b->scores[(batch * b->n_classes + class_i) * b->n]};
+    *taken = memory + 2 * b->n;
+    for (int64_t i = 0; i < b->n; i++) {
+        if (!b->has_least_score || scores.of[i] > b->least_score) candidates[n++] = i;
+    }
+    tide_index_sort(candidates, spare, n, by_score, &scores);
+    for (int64_t i = 0; i < n && n_taken < b->most; i++) {
+        const box next = box_at(b, batch, candidates[i]);
+        bool is_free = true;
+        for (int64_t k = 0; is_free && k < n_taken; k++) is_free = !overlaps(b, next, box_at(b, batch, (*taken)[k]));
+        if (is_free) (*taken)[n_taken++] = candidates[i];
+    }
+    return n_taken;
+}
+
+/// Rows of batch, class and box. @return how many; `out` NULL: only that
+static int64_t take_all(const boxes *b, int64_t *memory, int64_t *out) {
+    int64_t n = 0, *taken;
+    for (int64_t batch = 0; b->n > 0 && b->most > 0 && batch < b->n_batches; batch++) {
+        for (int64_t c = 0; c < b->n_classes; c++) {
+            const int64_t n_taken = take(b, batch, c, memory, &taken);
+            for (int64_t k = 0; out != NULL && k < n_taken; k++) {
+                const int64_t row[] = {batch, c, taken[k]};
+                memcpy(&out[(n + k) * 3], row, sizeof row);
+            }
+            n += n_taken;
+        }
+    }
+    return n;
+}
+
+// ---- operands ----
+
+static bool has(const tide_operand *in, size_t n_in, size_t i) { return i < n_in && tide_operand_present(&in[i]); }
+
+/// Of operands whose content is known and that were checked.
+static boxes read_boxes(const tide_node *node, const tide_operand *in, size_t n_in) {
+    boxes b = {.corners = in[0].data,
+               .scores = in[1].data,
+               .n_batches = in[0].shape.dims[0],
+               .n = in[0].shape.dims[1],
+               .n_classes = in[1].shape.dims[1],
+               .is_centred = tide_node_attr_int(node, "center_point_box", 0) != 0};
+    if (has(in, n_in, 2)) b.most = tide_data_load_i64(TIDE_I64, in[2].data, 0);
+    if (has(in, n_in, 3)) b.overlap = (float)tide_data_load_f64(TIDE_F32, in[3].data, 0);
+    b.has_least_score = has(in, n_in, 4);
+    if (b.has_least_score) b.least_score = (float)tide_data_load_f64(TIDE_F32, in[4].data, 0);
+    return b;
+}
+
+static tide_status check_scalars(const tide_infer *x, tide_error *err) {
+    static const char *const names[] = {"boxes", "scores", "max_output_boxes_per_class", "iou_threshold",
+                                        "score_threshold"};
+    for (size_t i = 0; i < x->n_in; i++) {
+        if (!tide_op_has_in(x, i)) continue;
+        TIDE_TRY(tide_op_require_dtype(x->node, &x->in[i], names[i], i == 2 ? TIDE_I64 : TIDE_F32, err));
+        if (i >= 2 && tide_op_numel(&x->in[i].shape) != 1)
+            return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "'%s' must be one number", names[i]);
+    }
+    for (size_t i = 0; i < x->n_in; i++) {
+        if (tide_op_has_in(x, i)) TIDE_TRY(tide_op_require_const(x->node, &x->in[i], names[i], err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status scratch_bytes(const tide_node *node, int64_t n, size_t *out, tide_error *err) {
+    if (tide_mul_size((size_t)n, N_TABLES * sizeof(int64_t), out)) return TIDE_OK;
+    return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "too many boxes");
+}
+
+static tide_status infer(const tide_infer *x, tide_error *err) {
+    const tide_operand *in = x->in;
+    TIDE_TRY(tide_op_require_rank(x->node, &in[0], "boxes", 3, 3, err));
+    TIDE_TRY(tide_op_require_rank(x->node, &in[1], "scores", 3, 3, err));
+    const int64_t *b = in[0].shape.dims, *s = in[1].shape.dims;
+    if (b[2] != 4 || s[0] != b[0] || s[2] != b[1])
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT,
+                            "boxes of [batches, n, 4] want scores of [batches, classes, n]");
+    TIDE_TRY(check_scalars(x, err));
+    size_t bytes;
+    TIDE_TRY(scratch_bytes(x->node, b[1], &bytes, err));
+    int64_t *memory = tide_host_alloc(bytes + 1);
+    if (memory == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort boxes");
+    const boxes all = read_boxes(x->node, in, x->n_in);
+    const int64_t n = take_all(&all, memory, NULL);
+    tide_host_free(memory);
+    return tide_op_set_out(x, 0, TIDE_I64, 2, (int64_t[]){n, 3}, err);
+}
+
+static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    return scratch_bytes(x->node, x->in[0].shape.dims[1], &k->workspace_bytes, err);
+}
+
+static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
+    const boxes all = read_boxes(k->node, a->in, a->n_in);
+    (void)err;
+    if (a->out[0].size_bytes > 0) take_all(&all, a->workspace, a->out[0].data);
+    return TIDE_OK;
+}
+
+const tide_op_def tide_op_non_max_suppression = {.name = "NonMaxSuppression",
+                                                 .domain = "",
+                                                 .since = 10,
+                                                 .min_inputs = 2,
+                                                 .max_inputs = 5,
+                                                 .min_outputs = 1,
+                                                 .max_outputs = 1,
+                                                 .infer = infer,
+                                                 .prepare = prepare,
+                                                 .run = run};
