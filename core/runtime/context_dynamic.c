@@ -88,8 +88,8 @@ static tide_status infer(tide_context *c, const tide_node *node, tide__context_s
 
 static tide_status bind_block(tide_context *c, tide_tensor *t, const char *name, void **data, tide_error *err) {
     tide_block *block;
-    TIDE_TRY(tide__context_take_block(c, c->dynamic, TIDE_DYNAMIC_KIND, tide_tensor_size_bytes(t),
-                                      c->plan->align_bytes, name, &block, err));
+    TIDE_TRY(tide__context_take_block(c, c->dynamic, TIDE_DYNAMIC_KIND, tide_tensor_size_bytes(t), c->plan->align_bytes,
+                                      name, &block, err));
     tide_storage whole = tide_storage_of_block(block);
     const tide_status st = tide_tensor_bind(t, &whole, 0, err);
     tide_storage_deinit(&whole);

@@ -59,7 +59,7 @@ typedef struct pieces {
 
 /// `g` is taken. Weights are moved into the registry's memory, as a program of the command line does.
 static tide_status make_all(pieces *x, tide_graph *g, const scarce *s, tide_tensor *in, tide_error *err) {
-    const tide_program_options popt = {.weights_registry = s->rig.registry};
+    const tide_program_options popt = {.weights_registry = s->rig.registry, .allow_dynamic = true};
     TIDE_TRY(tide_program_build(g, &popt, &x->p, err));
     TIDE_TRY(tide_liveness(x->p, TIDE_DEFAULT_ALIGN, &x->lt, err));
     const tide_strategy_options sopt = {0};
@@ -126,23 +126,46 @@ static void test_host_conv(void **state) {
     fail_each_host(rt_graph_conv, "1x3x16x16");
 }
 
-/// The same over the blocks: weights, buffer, outputs, births; the message says who asked.
-static void test_blocks(void **state) {
+/// How many columns come out hangs on x: everything behind it is sized while running.
+static tide_graph *graph_dynamic(void) {
+    tide_graph *g = rt_graph("dynamic");
+    rt_input(g, "x", "4x6");
+    rt_node(g, "Tanh", "tanh", "x", "a");
+    rt_node(g, "Unique", "unique", "a", "u,,i");
+    rt_node(g, "Relu", "relu", "u", "r");
+    rt_node(g, "Add", "add", "r,u", "y");
+    rt_output(g, "y");
+    rt_output(g, "i");
+    return g;
+}
+
+static void test_host_dynamic(void **state) {
     (void)state;
-    tide_tensor *in = rt_tensor("1x3x16x16", 1);
+    fail_each_host(graph_dynamic, "4x6");
+}
+
+/// The same over the blocks: weights, buffer, outputs, births; the message says who asked.
+static void fail_each_block(tide_graph *(*make)(void), const char *input_shape) {
+    tide_tensor *in = rt_tensor(input_shape, 1);
     bool done = false;
     for (int64_t n = 0; !done; n++) {
         scarce s;
         open_scarce(&s, n);
         tide_error err = TIDE_ERROR_INIT;
         pieces x = {0};
-        const tide_status st = make_all(&x, rt_graph_conv(), &s, in, &err);
+        const tide_status st = make_all(&x, make(), &s, in, &err);
         drop_all(&x);
         close_scarce(&s);
         if (st != TIDE_OK) assert_text_has(err.msg, "B for '");
         done = judge(n, st, &err);
     }
     tide_tensor_unref(in);
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    fail_each_block(rt_graph_conv, "1x3x16x16");
+    fail_each_block(graph_dynamic, "4x6");
 }
 
 // ---- from the text on ----
@@ -334,6 +357,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_host_diamond),
         tide_unit_test(test_host_conv),
+        tide_unit_test(test_host_dynamic),
         tide_unit_test(test_host_from_text),
         tide_unit_test(test_blocks),
         tide_unit_test(test_same_context_after_failed_births),
