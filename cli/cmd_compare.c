@@ -307,8 +307,9 @@ static void print_text(const comparison *c) {
     for (size_t i = 0; i < c->n_reference; i++)
         printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", cli_clean(c->output_names[i], name, sizeof name),
                c->reference[i].max_abs, c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
-    printf("plan verified: %s\npredicted = measured: %s\n", plan->verified ? "yes" : "NO",
-           c->exact ? "to the byte" : "NO");
+    printf("plan verified: %s\npredicted = measured: %s%s\n", plan->verified ? "yes" : "NO",
+           c->exact ? "to the byte" : "NO",
+           plan->lifetimes.n_dynamic > 0 ? ", but for what is sized while running" : "");
     cli_recording_print(&c->recording);
 }
 

@@ -96,6 +96,7 @@ typedef struct findings {
     cli_recording recording;
     bool has_process; // of planned runs
     tide_process_need process;
+    size_t n_dynamic;                     // tensors that are sized while running: not in `process`
     uint64_t load_peak_bytes, peak_bytes; // that the process had, by the kernel; 0: it does not say
 } findings;
 
@@ -116,6 +117,9 @@ static void print_process(const findings *f) {
     printf("process, predicted: %s, %s while it was loaded",
            tide_format_bytes(f->process.peak_bytes, predicted, sizeof predicted),
            tide_format_bytes(f->process.load_bytes, load, sizeof load));
+    if (f->n_dynamic > 0)
+        printf(", and what %zu tensor%s that %s sized while running take%s", f->n_dynamic, f->n_dynamic == 1 ? "" : "s",
+               f->n_dynamic == 1 ? "is" : "are", f->n_dynamic == 1 ? "s" : "");
     if (f->peak_bytes > 0)
         printf("; measured by the system: %s, %s", tide_format_bytes(f->peak_bytes, measured, sizeof measured),
                tide_format_bytes(f->load_peak_bytes, loaded, sizeof loaded));
@@ -226,7 +230,7 @@ static tide_status run_steps(options *o, cli_session *session, findings *f, tide
 
 static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
     cli_plans plans = {0};
-    o->planning.allow_dynamic = true;
+    o->planning.allow_dynamic = o->decode == 0;
     o->planning.weights_registry = cli_session_registry(session);
     o->planning.mapped = cli_session_mapped(session);
     tide_status st = load(path, o, &plans, err);
@@ -245,6 +249,7 @@ static tide_status run_in_session(const char *path, options *o, cli_session *ses
         f->model = tide_host_strdup(plans.program->graph->name);
         f->peak_bytes = measured_peak();
         f->has_process = !o->naive && o->decode == 0;
+        f->n_dynamic = plans.program->n_dynamic;
         if (f->has_process) f->process = tide_process_need_of(plans.plans[0], (uint64_t)o->spec.contexts);
         if (!o->naive) f->strategy = tide_host_strdup(plans.plans[0]->strategy);
         if (f->model == NULL || (!o->naive && f->strategy == NULL))

@@ -100,18 +100,31 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
     return st;
 }
 
+/// A size that hangs on data, where all that is asked for is sizes.
+static void hint_dynamic(const cli_planning *p, tide_status st, tide_error *err) {
+    if (st != TIDE_ERR_UNKNOWN_SIZE || p->allow_dynamic || err == NULL || err->hint[0] != '\0') return;
+    tide_error_hint(err,
+                    "tidemark run, compare and plan take such a model: run -o FILE.db records what these tensors take");
+}
+
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) {
-    if (p->weights_registry != NULL) return make_program(in, p, NULL, shapes, n_shapes, out, err);
+    tide_status st;
+    if (p->weights_registry != NULL) {
+        st = make_program(in, p, NULL, shapes, n_shapes, out, err);
+        hint_dynamic(p, st, err);
+        return st;
+    }
     // If sizes depend on constants, these are small. If a size depends on a larger one, that is made in a second
     // try.
     bool wanted = false;
     const tide_contents small = {4096, (size_t)4 << 20, &wanted}, large = {(size_t)24 << 20, (size_t)24 << 20, &wanted};
-    tide_status st = make_program(in, p, &small, shapes, n_shapes, out, err);
+    st = make_program(in, p, &small, shapes, n_shapes, out, err);
     if (st == TIDE_ERR_UNKNOWN_SIZE && wanted) {
         tide_error_clear(err);
         st = make_program(in, p, &large, shapes, n_shapes, out, err);
     }
+    hint_dynamic(p, st, err);
     if (!in->keep) cli_input_close(in); // the graph holds its own copies
     return st;
 }
