@@ -36,7 +36,8 @@ class Traced(Case):
         peaks = {k: (p, r) for k, p, r in ask(path, """SELECT kind, peak_bytes, peak_reserved_bytes FROM bytes_by_kind
                                                        WHERE run_id = 0""")}
         self.assertEqual(peaks, {k["kind"]: (k["peak_bytes"], k["reserved_peak_bytes"]) for k in doc["kinds"]})
-        rows = ask(path, "SELECT kind, difference_bytes FROM predicted_vs_measured")
+        # Nothing is predicted of tensors that are sized while running: in a run only they are HostPageable.
+        rows = ask(path, "SELECT kind, difference_bytes FROM predicted_vs_measured WHERE kind <> 'HostPageable'")
         self.assertEqual({r[1] for r in rows}, {0}, rows)
 
     def check_facts(self, facts, path):
