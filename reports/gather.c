@@ -159,6 +159,13 @@ static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
     return st;
 }
 
+/// What the executions of a run come to, where the page knows them.
+static tide_status gather_executions(tide_report_side *s, tide_error *err) {
+    const tide_executions *x = s->facts->executions;
+    if (x == NULL || x->n == 0 || x->n > TIDE_REPORT_MAX_EXECUTIONS) return TIDE_OK;
+    return tide_trace_execution_sums(tide_subject_trace(s->subject), x->run_id, &s->sums, err);
+}
+
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
     s->subject = subject;
     TIDE_TRY(tide_subject_load(subject, NULL, err));
@@ -169,6 +176,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(tide_explain(subject, s->facts->peak, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
     TIDE_TRY(tide_report_choose(s, err));
     TIDE_TRY(tide_report_find_repeats(s, err));
+    TIDE_TRY(gather_executions(s, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
     TIDE_TRY(gather_reserved(s, err));
     if (s->facts->end > s->facts->begin)
@@ -212,6 +220,7 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->largest);
     tide_host_free(s->live);
     tide_report_repeats_deinit(s);
+    tide_host_free(s->sums);
     tide_host_free(s->rooms);
     tide_host_free(s->buffers);
     tide_explanation_deinit(&s->why);

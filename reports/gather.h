@@ -8,6 +8,7 @@
 #include "analysis/pools.h"
 #include "analysis/space.h"
 #include "planner/process_need.h"
+#include "profiler/executions.h"
 #include "reports/reports.h"
 
 #ifdef __cplusplus
@@ -90,7 +91,8 @@ typedef struct tide_report_side {
     size_t n_live;
     uint64_t live_rest_bytes; ///< of all others
     tide_report_repeats repeats;
-    tide_report_room *rooms; ///< [n_rooms]
+    tide_execution_sum *sums; ///< [executions] what each comes to; NULL: there are none, or too many
+    tide_report_room *rooms;  ///< [n_rooms]
     size_t n_rooms;
     tide_report_buffer *buffers; ///< [n_buffers]
     size_t n_buffers;

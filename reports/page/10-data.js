@@ -103,7 +103,7 @@ function standFor(side, weights) {
 function addSteps(side) {
   const x = side.executions, found = [];
   if (x) {
-    for (const list of [x.begin, x.end]) for (let k = 0; k < list.length; k++) list[k] -= side.zero;
+    for (const list of [x.begin, x.end, x.peak_at]) for (let k = 0; k < list.length; k++) list[k] -= side.zero;
     x.begin.forEach((begin, k) => {
       let t = begin;
       if (x.steps[k]) x.steps[k].forEach((by, i) => found.push([t += by, i]));

@@ -160,6 +160,42 @@ static uint64_t bytes_in_buffers(tide_trace *t, uint64_t event) {
     return sum;
 }
 
+/// The highest of what is live after each event of an execution, by looking at each.
+static uint64_t highest_in(tide_trace *t, const tide_execution *e, uint64_t n_events) {
+    uint64_t most = 0;
+    for (uint64_t at = e->first_event; at <= n_events && at < e->last_event; at++) {
+        tide_live_set set = live_after(t, at, false);
+        if (set.requested_bytes > most) most = set.requested_bytes;
+        tide_live_set_deinit(&set);
+    }
+    return most;
+}
+
+static uint64_t sql_of_execution(sqlite3 *db, const char *what, const tide_execution *e) {
+    char query[400];
+    snprintf(query, sizeof query,
+             "SELECT coalesce(sum(%s), 0) FROM events WHERE thread = %d AND event_id >= %d AND (%d OR event_id < %d)",
+             what, (int)e->thread, (int)e->first_event, e->last_event == UINT64_MAX, (int)e->last_event);
+    return sql_number(db, query);
+}
+
+/// Peak, allocations and what was taken of each execution, though others overlap with it and events share times.
+static void check_sums(tide_trace *t, sqlite3 *db, const tide_executions *x, uint64_t n_events) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_execution_sum *sums;
+    assert_tide_ok(tide_trace_execution_sums(t, 1, &sums, &err), &err);
+    for (size_t i = 0; i < x->n; i++) {
+        tide_trace_used fullest;
+        assert_tide_ok(tide_trace_fullest(t, 1, i, &fullest, &err), &err);
+        assert_memory_equal(&sums[i].peak, &fullest, sizeof fullest);
+        assert_int_equal(sums[i].peak.live_bytes, highest_in(t, &x->items[i], n_events));
+        assert_int_equal(sums[i].n_allocs, sql_of_execution(db, "op = 'alloc'", &x->items[i]));
+        assert_int_equal(sums[i].taken_bytes,
+                         sql_of_execution(db, "iif(op = 'segment_alloc', reserved_bytes, 0)", &x->items[i]));
+    }
+    tide_host_free(sums);
+}
+
 static void check_recording(uint64_t seed) {
     static used_list list;
     tide_error err = TIDE_ERROR_INIT;
@@ -190,6 +226,7 @@ static void check_recording(uint64_t seed) {
         used[e] = last;
     }
     check_fullest(t, used, info.n_events);
+    check_sums(t, db, x, info.n_events);
     sqlite3_close(db);
     tide_trace_close(t);
     check_plan_pools(d.file, in_buffers, info.n_events);

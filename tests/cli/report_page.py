@@ -1116,18 +1116,47 @@ class Questions(InBrowser):
         self.assertEqual({g["key"]: g["change_bytes"] for g in said}, {name: found.get(name) for name in (g["key"] for g in said)})
         self.assertIn("A and B", self.text("body"))
 
-    def test_10_cold_against_warm(self):
-        self.see("naive")
+    @staticmethod
+    def executions_by_sql(trace):
+        """Context, time, peak of all that is live, allocations and bytes taken by its own thread: all by event."""
+        live, after = 0, [0]
+        for op, size in tidemark.ask(trace, "SELECT op, requested_bytes FROM events ORDER BY event_id"):
+            live += size if op == "alloc" else -size if op == "free_completed" else 0
+            after.append(live)
+        contexts = {}
+        for thread, first, last, begin, end in tidemark.ask(trace, "SELECT thread, first_event, last_event, begin_ns, end_ns FROM executions ORDER BY execution"):
+            context = contexts.setdefault(thread, len(contexts) + 1)
+            made, taken = tidemark.ask(trace, "SELECT count(*) FILTER (WHERE op = 'alloc'), coalesce(sum(reserved_bytes) FILTER (WHERE op = 'segment_alloc'), 0) "
+                                              "FROM events WHERE thread = ? AND event_id >= ? AND event_id < ?", thread, first, last)[0]
+            yield str(context), end - begin, f"{max(after[first:last])} B", str(made), taken
+
+    def check_executions(self, trace):
+        """The table of the page that is open against SQL."""
         self.b.js("document.getElementById('live-executions-box').open = true")
         self.b.until("document.querySelectorAll('#live-executions tbody tr').length")
-        rows = self.rows("#live-executions")
-        said = tidemark.ask(self.naive, "SELECT begin_ns, end_ns FROM executions ORDER BY execution")
+        heads = self.b.js("return [...document.querySelectorAll('#live-executions th')].map(th => th.textContent)")
+        rows, said = self.rows("#live-executions"), list(self.executions_by_sql(trace))
+        tells = tidemark.ask(trace, "SELECT count(*) FROM events WHERE op = 'segment_alloc'")[0][0] > 0
         self.assertEqual(len(rows), len(said))
-        for row, (begin, end) in zip(rows, said):
-            self.assertAlmostEqual(unit(row[1]), end - begin, delta=1e-3 * (end - begin))
-            taken, made = tidemark.ask(self.naive, "SELECT coalesce(sum(reserved_bytes) FILTER (WHERE op = 'segment_alloc'), 0), count(*) FILTER (WHERE op = 'alloc') "
-                                                   "FROM events WHERE t_ns BETWEEN ? AND ?", begin, end)[0]
-            self.assertEqual((row[5], row[6]), (str(made), f"{taken} B"))
+        for row, (context, took, peak, made, taken) in zip(rows, said):
+            cells = dict(zip(heads, row))
+            self.assertAlmostEqual(unit(cells["Took"]), took, delta=1e-3 * took)
+            self.assertEqual(cells.get("Context", "1"), context)
+            self.assertEqual((cells["Peak"], cells["Allocations"], cells["Taken from the system"]),
+                             (peak, made, f"{taken} B" if tells else ""), row)
+        return rows
+
+    def test_executions_of_several_contexts(self):
+        """They overlap: each allocation counts for the execution of its own thread, and no other."""
+        for options in (["--contexts", 2], ["--contexts", 2, "--naive", "--allocator", "stream_caching"], []):
+            trace = self.dir / "several.db"
+            self.ok("run", SQUEEZENET, "-n", 10, *options, "-o", trace, "--force")
+            self.open(self.report(trace))
+            self.check_executions(trace)
+
+    def test_10_cold_against_warm(self):
+        self.see("naive")
+        rows = self.check_executions(self.naive)
         self.assertNotEqual(rows[0][6], rows[1][6], "cold, the pool has to grow")
         for file in ("naive", "planned"):
             self.see(file)
