@@ -94,13 +94,20 @@ tide_status tide_pools_over(tide_subject *s, int64_t t0, int64_t t1, size_t n, c
                             tide_pool_history *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_history_deinit(tide_pool_history *h);
 
+/// The moment at which a pool is fragmented most.
+typedef struct tide_pool_worst {
+    tide_moment at; ///< of a trace an event: just after it
+    float share;    ///< of its free bytes outside of the largest free stretch, 0 to 1
+    uint64_t free_bytes, largest_free_bytes;
+} tide_pool_worst;
 /**
- * The first moment of [*t0, *t1) at which a pool is fragmented most: *t0, exactly, and *share, 0 to 1.
+ * The first moment of [t0, t1) at which that is so. Views and reports ask this one function, so that all of them name
+ * the same moment. Of a trace: between the first and the last event of the subject's run.
  *
- * @return TIDE_ERR_NOT_FOUND where nothing is known of its free bytes then. Costs some times what tide_pools_over costs
+ * @return TIDE_ERR_NOT_FOUND where nothing is known of its free bytes then. Costs what tide_pools_over costs
  */
-tide_status tide_pools_worst(tide_subject *s, size_t pool, int64_t *t0, int64_t *t1, float *share,
-                             const tide_progress *progress, tide_error *err) TIDE_NODISCARD;
+tide_status tide_pools_worst(tide_subject *s, size_t pool, int64_t t0, int64_t t1, const tide_progress *progress,
+                             tide_pool_worst *out, tide_error *err) TIDE_NODISCARD;
 
 /// What is in the way of a request.
 typedef struct tide_pool_blocker {
@@ -125,6 +132,16 @@ typedef struct tide_pool_request {
 tide_status tide_pools_request(tide_subject *s, tide_moment at, size_t pool, uint64_t bytes,
                                const tide_progress *progress, tide_pool_request *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_request_deinit(tide_pool_request *r);
+
+/// Blocks with free memory on both sides, in their segment or pool: they split it.
+typedef struct tide_pool_splits {
+    tide_pool_blocker *items; ///< [n] the largest first; owned
+    size_t n;
+} tide_pool_splits;
+/// Those of a pool at a moment. TIDE_ERR_NOT_FOUND for a pool that is not there; O(n log n) for what is live then.
+tide_status tide_pools_splits(tide_subject *s, tide_moment at, size_t pool, tide_pool_splits *out,
+                              tide_error *err) TIDE_NODISCARD;
+void tide_pool_splits_deinit(tide_pool_splits *p);
 
 /// Blocks of one site that were never freed.
 typedef struct tide_leak {

@@ -166,6 +166,24 @@ static tide_status gather_executions(tide_report_side *s, tide_error *err) {
     return tide_trace_execution_sums(tide_subject_trace(s->subject), x->run_id, &s->sums, err);
 }
 
+/// The moment that `goto fragmented` of the terminal view goes to, of each pool.
+static tide_status gather_worst(tide_report_side *s, tide_error *err) {
+    const tide_subject_facts *f = s->facts;
+    if (f->end <= f->begin) return TIDE_OK;
+    TIDE_TRY(TIDE_NEW(&s->worst, s->pools.n + 1, err, "for the report"));
+    for (size_t i = 0; i < s->pools.n; i++) {
+        const size_t number = s->pools.items[i].number;
+        tide_error why = TIDE_ERROR_INIT;
+        const tide_status st = tide_pools_worst(s->subject, number, f->begin, f->end, NULL, &s->worst[i].worst, &why);
+        if (st == TIDE_ERR_NOT_FOUND) continue;
+        if (st != TIDE_OK && err != NULL) *err = why;
+        TIDE_TRY(st);
+        s->worst[i].is_known = true;
+        TIDE_TRY(tide_pools_splits(s->subject, s->worst[i].worst.at, number, &s->worst[i].splits, err));
+    }
+    return TIDE_OK;
+}
+
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
     s->subject = subject;
     TIDE_TRY(tide_subject_load(subject, NULL, err));
@@ -178,6 +196,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(tide_report_find_repeats(s, err));
     TIDE_TRY(gather_executions(s, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
+    TIDE_TRY(gather_worst(s, err));
     TIDE_TRY(gather_reserved(s, err));
     if (s->facts->end > s->facts->begin)
         TIDE_TRY(
@@ -224,6 +243,8 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->rooms);
     tide_host_free(s->buffers);
     tide_explanation_deinit(&s->why);
+    for (size_t i = 0; s->worst != NULL && i < s->pools.n; i++) tide_pool_splits_deinit(&s->worst[i].splits);
+    tide_host_free(s->worst);
     tide_pools_deinit(&s->pools);
     tide_pool_history_deinit(&s->history);
     tide_leaks_deinit(&s->leaks);

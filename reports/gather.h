@@ -66,6 +66,13 @@ typedef struct tide_report_buffer {
     bool open; ///< never freed
 } tide_report_buffer;
 
+/// When a pool was fragmented most, and whose blocks split it then.
+typedef struct tide_report_worst {
+    bool is_known;
+    tide_pool_worst worst;
+    tide_pool_splits splits;
+} tide_report_worst;
+
 typedef struct tide_report_side {
     tide_subject *subject;
     const tide_subject_facts *facts;
@@ -78,6 +85,7 @@ typedef struct tide_report_side {
     tide_explanation why;      ///< at the peak; of a planned run where most of its buffer is in use
     tide_pools pools;          ///< at the peak
     tide_pool_history history; ///< of the pools, over the whole axis
+    tide_report_worst *worst;  ///< [pools.n]
     tide_leaks leaks;          ///< of a trace
     tide_space space;          ///< no regions: nothing has a place
     tide_report_step *steps;   ///< [n_steps]

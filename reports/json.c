@@ -478,6 +478,33 @@ static void add_rooms(tide_json_out *j, const tide_report_side *s) {
     tide_json_close(j, ']');
 }
 
+/// When the pool was fragmented most; null: nothing is known of its free bytes.
+static void add_worst(tide_json_out *j, const tide_report_side *s, size_t pool) {
+    enum { MOST_NAMES = 8 };
+    const tide_report_worst *w = s->worst != NULL ? &s->worst[pool] : NULL;
+    if (w == NULL || !w->is_known) {
+        tide_json_null(j, "worst");
+        return;
+    }
+    tide_json_open_flat(j, "worst", '{');
+    tide_json_u64(j, "t", tide_report_time(s->facts, w->worst.at.t));
+    tide_json_u64_if(j, "event", s->facts->is_trace, w->worst.at.event);
+    tide_json_real(j, "share", (double)w->worst.share);
+    tide_json_u64(j, "free_bytes", w->worst.free_bytes);
+    tide_json_u64(j, "largest_free_bytes", w->worst.largest_free_bytes);
+    tide_json_u64(j, "n_splits", w->splits.n);
+    tide_json_open_flat(j, "splits", '['); // [number, name, bytes] of the largest
+    for (size_t i = 0; i < w->splits.n && i < MOST_NAMES; i++) {
+        tide_json_open_flat(j, NULL, '[');
+        tide_json_u64(j, NULL, w->splits.items[i].id);
+        tide_json_text(j, NULL, w->splits.items[i].name);
+        tide_json_u64(j, NULL, w->splits.items[i].bytes);
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+}
+
 static void add_pools(tide_json_out *j, const tide_report_side *s) {
     tide_json_open(j, "pools", '[');
     for (size_t i = 0; i < s->pools.n; i++) {
@@ -490,6 +517,7 @@ static void add_pools(tide_json_out *j, const tide_report_side *s) {
         tide_json_bool(j, "planned", p->is_planned);
         tide_json_u64(j, "context", p->context);
         tide_json_u64_if(j, "wasted_bytes", p->is_planned, p->wasted_bytes);
+        add_worst(j, s, i);
         tide_json_close(j, '}');
     }
     tide_json_close(j, ']');

@@ -16,6 +16,7 @@ function prepare(side) {
   const shift = (list) => { for (let i = 0; i < list.length; i++) list[i] -= side.zero; };
   shift(it.begin); shift(it.end); shift(side.steps.begin);
   side.peak.t -= side.zero;
+  for (const p of side.pools) if (p.worst) p.worst.t -= side.zero;
   for (const r of [...side.rooms, ...side.buffers]) { r.begin -= side.zero; r.end = r.end === null ? Infinity : r.end - side.zero; }
   addWeights(side);
   addSteps(side);

@@ -234,48 +234,22 @@ function heading(words) { const h = document.createElement('h4'); h.textContent 
 
 // ---- fragmentation ----
 
-/// The moment of the largest share of free bytes that lies outside of the largest free stretch; null: never any.
-function worstOf(s, pool) {
-  const now = new Map(), changes = [];
-  for (const room of roomsOf(s, pool)) {
-    walkRoom(s, room, (t, list) => {
-      const free = freeIn(room, list);
-      changes.push([t, room, free.reduce((sum, [lo, hi]) => sum + hi - lo, 0), largestOf(free)]);
-    });
-    if (room.end !== Infinity) changes.push([room.end, room, 0, 0]);
-  }
-  changes.sort((a, b) => a[0] - b[0]);
-  let worst = null;
-  changes.forEach(([t, room, free, largest], k) => {
-    now.set(room, [free, largest]);
-    if (k + 1 < changes.length && changes[k + 1][0] === t || t < 0 || t > s.span) return;
-    let sum = 0, most = 0;
-    for (const [f, l] of now.values()) { sum += f; most = Math.max(most, l); }
-    const share = sum ? 1 - most / sum : 0;
-    if (sum && (!worst || share > worst.share)) worst = {t, share, free: sum, largest: most};
-  });
-  return worst;
+/// The item that a block is, or a tensor of that name that is alive then; -1: none.
+function itemOfSplit(s, p, id, name) {
+  if (!p.planned) return s.items.id.indexOf(id);
+  const alive = (i) => s.items.begin[i] <= p.worst.t && p.worst.t <= endOf(s, s.items, i), lane = (i) => p.context === 0 || s.items.execution[i] !== null && s.executions.lane[s.items.execution[i]] === p.context - 1;
+  return (s.byName.get(name) || []).find((i) => isTensor(s, i) && alive(i) && lane(i)) ?? -1;
 }
-/// Blocks with free memory on both sides, in their segment: they split it.
-function splitters(s, pool, t) {
-  const out = [];
-  for (const room of roomsOf(s, pool)) {
-    if (!isThere(room, t)) continue;
-    const list = liesIn(s, room, t), free = freeIn(room, list);
-    if (free.length > 1) out.push(...list.filter((b) => b.lo >= free[0][1] && b.hi <= free[free.length - 1][0]));
-  }
-  return out.sort((a, b) => b.bytes - a.bytes);
-}
+/// After which event each pool was fragmented most, as `goto fragmented` of the terminal view says it.
 function drawWorst() {
   const s = here(), rows = [];
   s.pools.forEach((p, k) => {
-    const w = roomsOf(s, k).length ? worstOf(s, k) : null;
+    const w = p.worst, names = document.createElement('span');
     if (!w) return;
-    const those = splitters(s, k, w.t), names = document.createElement('span');
-    those.slice(0, 8).forEach((b, n) => names.append(n ? ', ' : '', b.item >= 0 ? itemButton(b.item, b.name) : b.name, ' ' + bytes(b.bytes)));
-    if (!those.length) names.append(w.share > 0 ? 'no block: it lies in several segments' : '');
-    if (those.length > 8) names.append(' and ' + (those.length - 8) + ' more');
-    rows.push([poolName(s, k), (100 * w.share).toFixed(1) + ' %', momentButton(s, w.t), {bytes: w.free}, {bytes: w.largest}, names]);
+    w.splits.forEach(([id, name, size], n) => { const item = itemOfSplit(s, p, id, name); names.append(n ? ', ' : '', item >= 0 ? itemButton(item, name) : name, ' ' + bytes(size)); });
+    if (!w.n_splits) names.append(w.share > 0 ? 'no block: it lies in several segments' : '');
+    if (w.n_splits > w.splits.length) names.append(' and ' + (w.n_splits - w.splits.length) + ' more');
+    rows.push([poolName(s, k), (100 * w.share).toFixed(1) + ' %', momentButton(s, w.t), {bytes: w.free_bytes}, {bytes: w.largest_free_bytes}, names]);
   });
   el('pools-worst').replaceChildren(...(rows.length ? [heading('Most fragmented'), tableOf(['Pool', 'Fragmented', 'At', 'Free', 'Largest free', 'Split by'], rows, 'Most fragmented')] : []));
 }

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import threading
@@ -786,6 +787,7 @@ class Segments:
     """What SQL says of the segments of an allocator and of what lies in them: the answers of the page, found the slow way."""
 
     def __init__(self, trace, kind):
+        self.trace, self.kind = trace, kind
         self.begin, self.end = tidemark.ask(trace, "SELECT begin_ns, end_ns FROM run")[0]
         back = {a: t for a, t in tidemark.ask(trace, "SELECT address, t_ns FROM events WHERE op = 'segment_free' ORDER BY event_id")}
         self.segments = [(address, size, t, back.get(address, 1 << 63)) for address, size, t in tidemark.ask(
@@ -819,11 +821,36 @@ class Segments:
             max(self.free(*pair), default=0) >= size for pair in self.at(u))), None)
 
     def worst(self):
-        """(share, when) of the worst fragmentation within the run."""
-        def share(t):
-            free = [f for pair in self.at(t) for f in self.free(*pair)]
-            return 1 - max(free) / sum(free) if free else 0
-        return max(((share(t), -t) for t in self.times if self.begin <= t < self.end), default=None)
+        """(share, event, when, whose blocks split what is free) after the event of the run at which that is worst."""
+        kind, first, last = self.kind, *tidemark.ask(self.trace, "SELECT min(event_id), max(event_id) FROM events WHERE run_id IS NOT NULL")[0]
+        segments, blocks, worst = {}, {}, (-1.0, 0, 0, [])
+        for event, t, op, of, block, address, size, name in tidemark.ask(
+                self.trace, "SELECT event_id, t_ns, op, kind, block_id, address, reserved_bytes, name FROM events WHERE "
+                            "op IN ('alloc', 'free_completed', 'segment_alloc', 'segment_free') ORDER BY event_id"):
+            if op == "segment_alloc" and of == kind:
+                segments[address] = size
+            elif op == "segment_free":
+                segments.pop(address, None)
+            elif op == "alloc":
+                blocks[block] = (address, size, name)
+            elif op == "free_completed":
+                blocks.pop(block, None)
+            there = [((a, s), sorted(b for b in blocks.values() if a <= b[0] < a + s)) for a, s in segments.items()]
+            free = [f for pair in there for f in self.free(*pair)]
+            share = struct.unpack("f", struct.pack("f", 1 - max(free) / sum(free)))[0] if free else 0.0
+            if first <= event <= last and there and share > worst[0]:
+                worst = (share, event, t, [name for pair in there for name in self.splitting(*pair)])
+        return worst
+
+    @staticmethod
+    def splitting(segment, blocks):
+        """Names of the blocks with free memory before and behind them."""
+        at, gaps = segment[0], []
+        for b in blocks:
+            gaps.append(b[0] > at)
+            at = max(at, b[0] + b[1])
+        gaps.append(at < segment[0] + segment[1])
+        return [b[2] for k, b in enumerate(blocks) if any(gaps[:k + 1]) and any(gaps[k + 1:])]
 
     def spare_since(self, segment):
         """From when on to its end the pool had as much cached as the segment has."""
@@ -1017,22 +1044,32 @@ class Questions(InBrowser):
         for file, kind in (("naive", "Workspace"), ("serve", "KVCache"))[:2 if EXAMPLES else 1]:
             trace = getattr(self, file)
             pool = Segments(trace, kind)
-            share, t = pool.worst()
+            share, event, t, splits = pool.worst()
             self.see(file)
             row = next(row for row in self.rows("#pools-worst") if row[0] == f"stream_caching, {kind}")
             self.assertEqual(row[1], f"{100 * share:.1f} %")
-            self.assertAlmostEqual(unit(row[2]), -t - self.origin(trace), delta=max(1e3, 1e-5 * -t))
-            splits = []
-            for segment, blocks in pool.at(-t):
-                at, gaps = segment[0], []
-                for b in blocks:
-                    gaps.append(b[0] > at)
-                    at = max(at, b[0] + b[1])
-                gaps.append(at < segment[0] + segment[1])
-                splits += [b[2] for k, b in enumerate(blocks) if any(gaps[:k + 1]) and any(gaps[k + 1:])]
+            self.assertAlmostEqual(unit(row[2]), t - self.origin(trace), delta=max(1e3, 1e-5 * t))
             self.assertEqual(len(re.findall(r" \d", row[5])) if splits else 0, len(splits), row)
             for name in splits:
                 self.assertIn(name, row[5])
+            self.assertIn(event, [w["event"] for w in self.worst_of_page(file).values()])
+        for file in ("naive", "planned", "colour"):
+            self.check_worst_of_views(file)
+
+    def worst_of_page(self, file):
+        data = re.search(r'id="tidemark-data">(.*?)</script>', (self.made / f"{file}.html").read_text(), re.S).group(1)
+        return {row: p["worst"] for row, p in enumerate(json.loads(data)["sides"][0]["pools"]) if p["worst"]}
+
+    def check_worst_of_views(self, file):
+        """`goto fragmented` of the terminal view goes to the very moments of the page, by event."""
+        said, found = self.worst_of_page(file), {}
+        for row in said:
+            pane = json.loads(self.ok("tui", getattr(self, file), "--view", 4, *["--command", "down"] * row,
+                                      "--command", "goto fragmented", "--pane", "pools", "--json").stdout)
+            cursor = pane["cursor_step"] if file == "colour" else pane["cursor_ns"] - pane["origin_ns"]
+            found[row] = (cursor, pane["cursor_event"])
+        self.assertEqual(found, {row: (w["t"], w["event"]) for row, w in said.items()})
+        self.assertTrue(said)
 
     def test_6_would_64_MiB_fit_now(self):
         self.see("naive", "exec:12")
