@@ -46,13 +46,13 @@ tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t
                           tide_pools *out, tide_error *err) TIDE_NODISCARD;
 void tide_pools_deinit(tide_pools *p);
 
-/// A tensor that has a pool of a colouring plan, with others before and after it.
+/// A tensor in a pool of a colouring plan, with others before and after it.
 typedef struct tide_pool_tensor {
     char *name;         ///< owned
     uint32_t colour;    ///< its pool
     int64_t begin, end; ///< steps
-    uint64_t bytes;     ///< rounding included
-    uint64_t left_over; ///< of its pool while it is there
+    uint64_t bytes;     ///< as the item says it takes: rounding included, but for an alias
+    uint64_t left_over; ///< least of its pool while it is there: what it shares its bytes with counts, each byte once
 } tide_pool_tensor;
 typedef struct tide_pool_tensors {
     tide_pool_tensor *items; ///< [n] by pool, then the largest first, then by begin; owned
@@ -60,8 +60,8 @@ typedef struct tide_pool_tensors {
     size_t *first; ///< [n_pools + 1] of each pool; owned
     size_t n_pools;
 } tide_pool_tensors;
-/// Aliases have no place of their own and are left out. Nothing where the subject has no plan, or one of offsets.
-/// O(n log n). TIDE_ERR_NOMEM, or what reading a trace returns
+/// All whose bytes lie in a pool: an alias (a result in place, a view) in that of the tensor it lies in. Nothing where
+/// the subject has no plan, or one of offsets. O(n log n). TIDE_ERR_NOMEM, or what reading a trace returns
 tide_status tide_pools_tensors(tide_subject *s, tide_pool_tensors *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_tensors_deinit(tide_pool_tensors *t);
 

@@ -193,8 +193,10 @@ function drawBands() {
     const p = s.pools[k], lines = [p.name + (p.context ? ' #' + p.context : ''), p.kind, bytes(valueAt(used, state.cursor)) + ' of ' + bytes(valueAt(had, state.cursor))];
     g.textAlign = 'right';
     lines.forEach((words, n) => { g.fillStyle = n ? colours.mute : colours.fg; g.fillText(cut(g, words, left - 14), left - 8, base - bandHeight + 6 + 14 * n); });
-    if (s.axis === 'steps') for (const i of throughPool(s, k)) {
-      const a = Math.max(xOf(c, it.begin[i]), left), room = Math.min(xOf(c, it.end[i]), left + c.plot) - a;
+    const named = s.axis === 'steps' ? throughPool(s, k) : [], begins = named.map((i) => it.begin[i]).sort((a, b) => a - b);
+    for (const i of named) { // up to where the next one begins, which may lie in it
+      const until = Math.min(it.end[i], begins[upTo(begins, it.begin[i])] ?? Infinity);
+      const a = Math.max(xOf(c, it.begin[i]), left), room = Math.min(xOf(c, until), left + c.plot) - a;
       if (room < 30) continue;
       g.textAlign = 'left'; g.fillStyle = colours.fg; label(g, cut(g, s.name(i), room - 8), a + 4, base - 8);
     }
@@ -256,17 +258,24 @@ function drawWorst() {
 
 // ---- tensors of a plan's pools ----
 
-/// The tensors that have a pool of a colouring plan, one at a time.
+/// The tensors whose bytes lie in a pool of a colouring plan; a result in place or a view in that of what it lies in.
 const isColoured = (s) => s.axis === 'steps' && s.pools.length > 0 && /^pool /.test(s.pools[0].name);
 function throughPool(s, k) {
   const it = s.items, p = s.pools[k];
   if (!isColoured(s)) return [];
   p.tensors = p.tensors || roomsOf(s, k).flatMap((room) => {
     const out = [];
-    for (let i = 0; i < s.n; i++) if (it.lies_in[i] === null && it.reserved_bytes[i] > 0 && isIn(s, room, i)) out.push(i);
-    return out;
+    for (let i = 0; i < s.n; i++) if (it.reserved_bytes[i] > 0 && isIn(s, room, i)) out.push(i);
+    return out.sort((a, b) => it.reserved_bytes[b] - it.reserved_bytes[a] || it.begin[a] - it.begin[b]);
   });
   return p.tensors;
+}
+/// The least that is free of the pool while a tensor is there: what shares its bytes counts, each byte once.
+function leftOver(s, room, i) {
+  const {used} = poolCurves(s, room.pool), end = s.items.end[i];
+  let most = valueAt(used, s.items.begin[i]);
+  for (let k = upTo(used.t, s.items.begin[i]); k < used.t.length && used.t[k] < end; k++) most = Math.max(most, used.bytes[k]);
+  return Math.max(0, room.bytes - most);
 }
 /// What each tensor leaves of its pool, while it is in it.
 function drawWaste() {
@@ -275,7 +284,7 @@ function drawWaste() {
   if (!isColoured(s)) return;
   const rows = s.rooms.flatMap((room) => throughPool(s, room.pool).map((i) => [room, i]));
   box.replaceChildren(heading('Tensors that pass through the pools'), tableOf(['Tensor', 'Pool', 'From', 'To', 'Bytes', 'Left over'], rows.slice(0, 2000).map(([room, i]) =>
-    [itemButton(i, s.name(i)), s.pools[room.pool].name, momentButton(s, it.begin[i]), momentButton(s, it.end[i]), {bytes: it.reserved_bytes[i]}, {bytes: room.bytes - it.reserved_bytes[i]}]), 'Tensors of the pools'));
+    [itemButton(i, s.name(i)), s.pools[room.pool].name, momentButton(s, it.begin[i]), momentButton(s, it.end[i]), {bytes: it.reserved_bytes[i]}, {bytes: leftOver(s, room, i)}]), 'Tensors of the pools'));
 }
 
 function drawPools() {

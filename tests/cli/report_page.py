@@ -1112,7 +1112,7 @@ class Questions(InBrowser):
         self.b.click(f"section:has(> #t-pools-a) thead th:nth-child({heads.index('Unused on average') + 1}) button")
         first = self.rows("section:has(> #t-pools-a)")[0]
         self.assertEqual((first[0], first[heads.index("Unused on average")]), (most["name"], f"{most['wasted_bytes']} B"))
-        base = 0
+        base, found = 0, []
         for pool in sorted(side["pools"], key=lambda p: int(p["name"].split()[1])):
             end = base + pool["reserved_bytes"]
             those = [i for i in side["items"] if i["place"] is not None and base <= i["place"] < end]
@@ -1125,10 +1125,13 @@ class Questions(InBrowser):
                 spare += end - at
             self.assertAlmostEqual(pool["wasted_bytes"], spare / side["end"], delta=256, msg="but for the rounding of an alias that outlives what it lies in")
             rows = [r for r in self.rows("#pools-waste") if r[1] == pool["name"]]
-            self.assertEqual([(r[0], int(r[2]), int(r[3]), r[4], r[5]) for r in rows], [
-                (i["name"], i["begin_step"], i["end_step"], f"{i['reserved_bytes']} B", f"{pool['reserved_bytes'] - i['reserved_bytes']} B")
-                for i in those if not i["lies_in"]])
+            self.assertEqual(sorted((r[0], int(r[2]), int(r[3]), r[4]) for r in rows), sorted(
+                (i["name"], i["begin_step"], i["end_step"], f"{i['reserved_bytes']} B") for i in those))
+            found += [(int(pool["name"].split()[1]), *(int(v.removesuffix(" B")) for v in r[2:6]), r[0]) for r in rows]
             base = end
+        self.assertTrue(any(i["lies_in"] for i in side["items"]), "results in place are among them")
+        said = json.loads(self.ok("tui", self.colour, "--view", 4, "--pane", "pools", "--json").stdout)["tensors"]
+        self.assertEqual(sorted(found), sorted((t["pool"], t["begin_step"], t["end_step"], t["reserved_bytes"], t["left_over_bytes"], t["name"]) for t in said))
 
     @unittest.skipUnless(EXAMPLES, "the examples are not built")
     def test_8_who_leaked_since_when(self):
