@@ -17,7 +17,9 @@ typedef struct tide_pool {
     size_t number; ///< of all pools of the subject, whatever the moment: see tide_pools_columns
     char device[16];
     tide_memory_kind kind;
-    bool tells_segments; ///< false: it does not record segments, so reserved is what its blocks hold
+    bool tells_segments; ///< false: it does not record segments. Of one that takes each block from the system by itself
+                         ///< (cpu, caller, mapped, device) reserved is what its blocks hold; of others reserved, cached
+                         ///< and unused bytes and the reserved peak are TIDE_UNKNOWN_BYTES
     size_t n_segments, n_blocks;
     uint64_t reserved_bytes;     ///< taken from the system; of a plan's pool its size
     uint64_t active_bytes;       ///< held by live blocks, rounding included
@@ -36,9 +38,11 @@ typedef struct tide_pool {
 enum { TIDE_NO_COLOUR = UINT32_MAX };
 typedef struct tide_pools {
     tide_moment at;
-    tide_pool *items; ///< [n] largest reserved first; behind them those of the plan of a run, by context
+    tide_pool *items; ///< [n] largest reserved first, what is not known last; behind them those of the plan of a run,
+                      ///< by context
     size_t n, cap;
-    uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes; ///< sums; without what lies in another pool
+    uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes; ///< sums, unknown where one of them
+                                                                          ///< is; without what lies in another pool
 } tide_pools;
 /// [t0, t1]: the window for unused_bytes. Of a trace this reads all events of the run the first time, 0.2 us each
 /// (progress); another moment or window takes some milliseconds.

@@ -132,23 +132,31 @@ static uint64_t process_needs(const tide_report_side *s, uint64_t recorded_bytes
 
 static uint64_t needs(const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
-    const uint64_t recorded =
-        s->knows_reserved && s->reserved_bytes > f->peak_bytes ? s->reserved_bytes : f->peak_bytes;
+    const uint64_t recorded = s->reserved_bytes > f->peak_bytes ? s->reserved_bytes : f->peak_bytes;
     if (s->knows_process) return process_needs(s, f->is_trace ? recorded : 0);
     if (f->is_trace || f->plan == NULL) return recorded;
     return tide_need_bytes(&f->plan->lifetimes, f->plan->bytes);
 }
 
-/// What a trace knows of reserved bytes: where no allocator records its segments, they are what the blocks hold.
+/// Whether a trace knows what was taken from the system: not where an allocator may keep what it does not tell.
+static bool knows_reserved(const tide_report_side *s) {
+    bool tells = s->reserved_bytes > s->facts->peak_bytes;
+    for (size_t i = 0; i < s->pools.n; i++) {
+        const tide_pool *p = &s->pools.items[i];
+        if (p->reserved_bytes == TIDE_UNKNOWN_BYTES) return false;
+        tells |= p->tells_segments && !p->is_planned;
+    }
+    return tells;
+}
+
+/// Of a trace: the peak of what allocators took from the system, where that is known; else of what blocks hold.
 static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     if (!f->is_trace) return TIDE_OK;
     const tide_curve_key reserved = {.of = TIDE_CURVE_RESERVED, .kind = -1};
     TIDE_TRY(
         tide_subject_peak_between(s->subject, reserved, f->begin, f->end, &s->reserved_bytes, &s->reserved_at, err));
-    s->knows_reserved = s->reserved_bytes > f->peak_bytes;
-    for (size_t i = 0; i < s->pools.n; i++)
-        s->knows_reserved |= s->pools.items[i].tells_segments && !s->pools.items[i].is_planned;
+    s->knows_reserved = knows_reserved(s);
     if (!s->knows_reserved) return TIDE_OK;
     uint64_t *low;
     TIDE_TRY(TIDE_NEW(&s->reserved, s->n_columns + 1, err, "for the report"));

@@ -105,7 +105,7 @@ typedef struct tide_report_side {
     tide_report_buffer *buffers; ///< [n_buffers]
     size_t n_buffers;
     bool knows_reserved;       ///< of a trace: what was taken from the system was recorded
-    uint64_t reserved_bytes;   ///< with knows_reserved: its peak
+    uint64_t reserved_bytes;   ///< of a trace: its peak; without knows_reserved that of what blocks hold
     tide_moment reserved_at;   ///< and where that is
     bool knows_process;        ///< of a plan that is a model's, or of a run by one
     tide_process_need process; ///< with knows_process: with all contexts of the run

@@ -210,6 +210,17 @@ static size_t pair_tables(const tide_report *r, tide_report_table *out) {
     return take(tables, sizeof tables / sizeof tables[0], "", "", out);
 }
 
+/// What the columns of allocators mean; where none tells what it took, those of it are left out.
+static const char *words_for_pools(const tide_report_side *s) {
+    if (!s->facts->is_trace) return "";
+    for (size_t i = 0; i < s->pools.n; i++)
+        if (s->pools.items[i].reserved_bytes == TIDE_UNKNOWN_BYTES)
+            return "Active is what blocks hold, rounding included. What they took from the system is not known where "
+                   "an "
+                   "allocator keeps blocks and does not record it.";
+    return "Cached is reserved but held by no block; never used: by no block at any time.";
+}
+
 static size_t side_tables(const tide_report *r, const tide_report_side *s, const char *of, tide_report_table *out) {
     const tide_table_view view = {.facts = s->facts};
     const bool is_trace = s->facts->is_trace;
@@ -235,7 +246,7 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
                  : "What each one makes and frees, weights, inputs and outputs aside. Tensors that share bytes "
                    "count together."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",
-         .what = is_trace ? "Cached is reserved but held by no block; never used: by no block at any time." : ""},
+         .what = words_for_pools(s)},
         {tide_table_of_leaks(&view, &s->leaks), .title = "Never freed",
          .what = "Grouped by who allocated them; those that grow first.",
          .empty = is_trace ? "Everything was freed." : NULL},

@@ -278,7 +278,7 @@ class Page(InBrowser):
 
     def test_what_runs_out_first_stands_in_front(self):
         """Reserved bytes, where an allocator takes more than is live, before the peak; the capacity is held against the process."""
-        trace = self.trace(LENET, "--allocator", "cpu_caching")
+        trace = self.trace(LENET, "--allocator", "stream_caching")
         first = "return [...document.querySelectorAll('.cards div')].slice(0, 3).map(d => [d.querySelector('dt').textContent, d.querySelector('dd').firstChild.textContent])"
         self.ok("report", trace, "-o", self.dir / "r.json")
         side = json.loads((self.dir / "r.json").read_text())["sides"][0]
@@ -292,6 +292,8 @@ class Page(InBrowser):
         self.assertEqual(self.b.js(first)[0][1], "yes")
         self.open(self.report(self.trace())) # nothing is known of segments here
         self.assertEqual(self.b.js(first)[0][0], "Peak")
+        self.open(self.report(self.trace(LENET, "--allocator", "cpu_caching", "--force"))) # keeps blocks, and does not tell
+        self.assertEqual(self.b.js(first)[0], ["Peak reserved", "not known"])
 
     def test_a_plan_without_weights_has_nothing_to_fold(self):
         self.open(self.report(self.list_of("a", "b", "c")))

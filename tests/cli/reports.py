@@ -123,6 +123,33 @@ class Reports(Case):
         leaks = ask(trace, "SELECT count(*), coalesce(sum(requested_bytes), 0) FROM block WHERE free_event IS NULL")
         self.assertEqual([(sum(k["n"] for k in whole["leaks"]), sum(k["bytes"] for k in whole["leaks"]))], leaks)
 
+    def test_what_an_allocator_does_not_tell_is_not_known(self):
+        """cpu_caching keeps freed blocks and records no segment: nothing says what it took, and 0 would be wrong."""
+        trace = self.dir / "silent.db"
+        self.ok("run", LENET, "--naive", "-n", 2, "--allocator", "cpu_caching", "-o", trace)
+        unknown = ("reserved_bytes", "cached_bytes", "unused_bytes", "peak_reserved_bytes")
+        side = json.loads(self.report(trace).read_text())["sides"][0]
+        self.assertIsNone(side["reserved"])
+        self.assertIsNone(side["reserved_curve"])
+        pane = json.loads(self.ok("tui", trace, "--pane", "pools", "--json").stdout)
+        self.assertEqual([pane["reserved_bytes"], pane["cached_bytes"]], [None, None])
+        self.assertEqual([len(side["pools"]), len(pane["rows"])], [3, 3])
+        for pool in side["pools"] + pane["rows"]:
+            self.assertEqual([pool[key] for key in unknown], [None] * 4)
+            self.assertGreater(pool["active_bytes"], 0)
+        self.assertTrue(all(row["unused_since_ns"] is None for row in pane["rows"]))
+        self.ok("report", trace, "-o", self.dir / "p.csv", "--table", "pools")
+        for row in csv.DictReader(io.StringIO((self.dir / "p.csv").read_text())):
+            self.assertEqual([row[key] for key in unknown], [""] * 4)
+        self.ok("report", trace, "-o", self.dir / "p.txt")
+        text = (self.dir / "p.txt").read_text()
+        self.assertRegex(text, r"Peak reserved +not known +cpu_caching does not record")
+        self.assertIn("What they took from the system is not known", text)
+        self.ok("run", LENET, "--naive", "-n", 2, "-o", trace, "--force")
+        pools = json.loads(self.report(trace).read_text())["sides"][0]["pools"]
+        self.assertTrue(all(p["reserved_bytes"] == p["active_bytes"] and p["cached_bytes"] == 0 for p in pools if p["wasted_bytes"] is None),
+                        "cpu takes each block by itself and keeps none")
+
     def test_sums_hold_for_every_model(self):
         """The parts of the peak sum to what is held, its operators and its items to the curve, on real models."""
         models = [LENET] + (sorted(SHARED.glob("models/light-*/model.onnx")) if SHARED.is_dir() else [])
