@@ -242,7 +242,8 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
          .what =
              is_trace
                  ? "What each one makes and frees the first time it runs, weights, inputs and outputs aside. Tensors "
-                   "that share bytes of a buffer count together."
+                   "that share bytes of a buffer count together. Highest is what is live meanwhile: of a plan's "
+                   "buffer what tensors use of it."
                  : "What each one makes and frees, weights, inputs and outputs aside. Tensors that share bytes "
                    "count together."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",

@@ -379,6 +379,17 @@ class Sums:
         names = dict(enumerate(sorted(self.ledger.step_totals(self.run_id))))
         self.assertEqual({names[row]: sums for row, sums in got.items()}, self.ledger.step_totals(self.run_id))
 
+    def test_live_at_each_step_of_a_plan(self):
+        """What is live while a step runs for the first time: of the plan's buffer what tensors use at that step."""
+        led, run_id = self.ledger, self.run_id
+        if led.modes.get(run_id, "naive") == "naive":
+            self.skipTest("its tensors are blocks")
+        first = next(x for x in led.executions if x.run == run_id)
+        want = [max(sum(h.requested for h in led.holders(e) if h.name != UNUSED) for e in range(s.begin, s.end)) for s in first.steps]
+        self.assertGreater(len(set(want)), 3, "they differ from step to step")
+        self.assertEqual([r["live_bytes"] for r in self.pane("operators")["rows"]], want)
+        self.assertEqual([r["live_bytes"] for r in json.loads(self.report("json"))["sides"][0]["operators"]], want)
+
     def test_curve_and_bands(self):
         curve = self.ledger.curve(self.run_id)
         for by in ("kind", "tensor") if self.steps_take_time else ("operator",):
