@@ -292,6 +292,7 @@ static const tide_column without_fields[] = {
     {"at", "at", TIME, TIDE_AT(tide_without, at.t)},
     {"step", "while it runs", TEXT, TIDE_AT(tide_without, step)},
     {"items", "items", COUNT, TIDE_AT(tide_without, n_alike)},
+    {"items_now", "of them at the moment", COUNT, TIDE_AT(tide_without, n_now)},
     {"n_inside", "lie in it", COUNT, TIDE_AT(tide_without, n_inside)},
     {"bytes", "their bytes", BYTES, TIDE_AT(tide_without, bytes)},
     {"alive", "now", TEXT, .get = without_alive},

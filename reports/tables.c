@@ -221,6 +221,16 @@ static const char *words_for_pools(const tide_report_side *s) {
     return "Cached is reserved but held by no block; never used: by no block at any time.";
 }
 
+static const char *words_for_without(const tide_report_side *s) {
+    return s->facts->is_trace
+               ? "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
+                 "constraint; and what a plan of the rest takes. A block that is not of a plan goes in every "
+                 "execution, "
+                 "with all of its name and operator."
+               : "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
+                 "constraint; and what a plan of the rest takes.";
+}
+
 static size_t side_tables(const tide_report *r, const tide_report_side *s, const char *of, tide_report_table *out) {
     const tide_table_view view = {.facts = s->facts};
     const bool is_trace = s->facts->is_trace;
@@ -233,9 +243,7 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
          .what = "What is live at the peak, by who made it."},
         {tide_table_of_live(&view, &s->why), .title = "Alive at the peak",
          .what = "Largest first. Of an alias counts what it alone keeps."},
-        {tide_table_of_without(&view, &s->why), .title = "What would lower the peak",
-         .what = "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
-                 "constraint; and what a plan of the rest takes."},
+        {tide_table_of_without(&view, &s->why), .title = "What would lower the peak", .what = words_for_without(s)},
         {tide_table_of_ways(&view, &s->why), .title = "How to get there",
          .what = "Changes that a run could follow, each planned: the plan with it. Run twice: operators."},
         {operators(s), .title = "Operators",

@@ -4,6 +4,7 @@ by bad names or a full disk."""
 import csv
 import io
 import json
+import re
 import resource
 import subprocess
 import xml.etree.ElementTree
@@ -149,6 +150,16 @@ class Reports(Case):
         pools = json.loads(self.report(trace).read_text())["sides"][0]["pools"]
         self.assertTrue(all(p["reserved_bytes"] == p["active_bytes"] and p["cached_bytes"] == 0 for p in pools if p["wasted_bytes"] is None),
                         "cpu takes each block by itself and keeps none")
+
+    def test_a_block_that_goes_goes_in_every_execution(self):
+        """The sentence says how many blocks that are, and how many of them are there at the moment."""
+        trace = self.trace("--naive")
+        text = self.report(trace, ending="txt").read_text()
+        for name, now, n, scope in re.findall(r"Without (\S+) \([\d.]+ \w+, (\d+) now of (\d+) in the run made by (\S+), which all go\)", text):
+            self.assertEqual(ask(trace, "SELECT count(*) FROM blocks WHERE name = ? AND scope = ?", name, scope), [(int(n),)])
+            self.assertEqual((now, n), ("1", "3"))
+        self.assertIn("which all go", text)
+        self.assertIn("in every execution", text)
 
     def test_sums_hold_for_every_model(self):
         """The parts of the peak sum to what is held, its operators and its items to the curve, on real models."""
