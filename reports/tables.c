@@ -30,8 +30,8 @@ static const tide_column kind_columns[] = {
     {"predicted_bytes", "Predicted", BYTES, TIDE_AT(tide_trace_kind, predicted_bytes)},
     {"measured_bytes", "Measured peak", BYTES, TIDE_AT(tide_trace_kind, peak_bytes)},
     {"difference_bytes", "Predicted - measured", TIDE_UNIT_CHANGE, .get = kind_difference},
-    {"reserved_peak_bytes", "Reserved peak", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
-    {"requested_bytes", "Requested in all", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
+    {"reserved_peak_bytes", "Active peak", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
+    {"requested_bytes", "Allocated in the run", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
     {"live_at_end_bytes", "Live at the end", BYTES, TIDE_AT(tide_trace_kind, live_at_end_bytes)},
 };
 
@@ -236,7 +236,10 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
     const bool is_trace = s->facts->is_trace;
     tide_report_table tables[] = {
         {kinds(s), .title = "Predicted and measured, by kind",
-         .what = "Predicted is what the plan says, measured the highest that was live."},
+         .what = is_trace
+                     ? "Predicted is what the plan says, measured the highest that was live; active is the same with "
+                       "rounding, allocated what all allocations of the run asked for, one after the other."
+                     : "Predicted is what the plan says, measured the highest that was live."},
         {tide_table_of_parts(&view, &s->why), .title = "What the peak is made of",
          .what = "Each byte that is held at the peak is in one part: they sum to it."},
         {tide_table_of_owners(&view, &s->why), .title = "The peak by operator",

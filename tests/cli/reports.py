@@ -151,6 +151,23 @@ class Reports(Case):
         self.assertTrue(all(p["reserved_bytes"] == p["active_bytes"] and p["cached_bytes"] == 0 for p in pools if p["wasted_bytes"] is None),
                         "cpu takes each block by itself and keeps none")
 
+    def test_a_word_means_one_thing(self):
+        """Reserved is what allocators took from the system, of a pool; what blocks hold with rounding is active, also of a kind."""
+        trace = self.trace("--naive", "--allocator", "stream_caching")
+        text = self.report(trace, ending="txt").read_text()
+        heads = {line.split()[0]: re.split(r"  +", line.strip()) for line in text.splitlines() if re.match(r"(Kind|Pool) +Device", line)}
+        self.assertTrue({"Active peak", "Allocated in the run"} <= set(heads["Kind"]), heads)
+        self.assertFalse({"Reserved peak", "Requested in all", "Requested"} & set(heads["Kind"]))
+        self.assertTrue({"Reserved", "Active", "Requested", "Reserved peak"} <= set(heads["Pool"]))
+        for kind in json.loads(self.report(trace).read_text())["sides"][0]["kinds"]:
+            live = top = 0
+            for op, of, size in ask(trace, "SELECT op, kind, reserved_bytes FROM events WHERE op IN ('alloc', 'free_completed') ORDER BY event_id"):
+                live += (size if op == "alloc" else -size) if of == kind["kind"] else 0
+                top = max(top, live)
+            self.assertEqual(kind["reserved_peak_bytes"], top)
+            self.assertEqual([(kind["requested_bytes"],)], ask(
+                trace, "SELECT coalesce(sum(requested_bytes), 0) FROM events WHERE op = 'alloc' AND run_id IS NOT NULL AND kind = ?", kind["kind"]))
+
     def test_a_block_that_goes_goes_in_every_execution(self):
         """The sentence says how many blocks that are, and how many of them are there at the moment."""
         trace = self.trace("--naive")
