@@ -145,9 +145,10 @@ function bytes(n) {
   return (n < 0 ? '\u2212' : '') + v.toFixed(digits) + ' ' + units[u];
 }
 function exact(n) { return n.toLocaleString('en') + ' B'; }
+function scaleOfTime(side) { return [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']].find(([f]) => side.span >= f * 2) || [1, 'ns']; }
 function time(side, t) {
   if (side.axis === 'steps') return String(Math.round(t));
-  const scale = [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']].find(([f]) => side.span >= f * 2) || [1, 'ns'];
+  const scale = scaleOfTime(side);
   const since = t + side.zero, v = since / scale[0];
   const more = Math.max(0, Math.ceil(Math.log10((since + 1) / (side.span + 1)))); // digits for the way to the axis
   return (scale[0] === 1 ? Math.round(v) : +v.toPrecision(Math.min(15, 6 + more))) + ' ' + scale[1];

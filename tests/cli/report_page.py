@@ -206,6 +206,59 @@ class Page(InBrowser):
         self.b.pointer("#live-curve", ("move", 400, 90))
         self.assertRegex(self.b.js("return document.getElementById('live-note').textContent"), r"step \d.*live")
 
+    DRAWN = """if (!window.drawn) { const old = CanvasRenderingContext2D.prototype.fillText; window.drawn = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { window.drawn.push([this.canvas.id, text, x, y]); old.call(this, text, x, y); }; }
+        window.drawn.length = 0; window.dispatchEvent(new Event('hashchange'));"""
+
+    def drawn(self):
+        """What the pictures say, after they are drawn once more."""
+        self.b.js(self.DRAWN)
+        self.b.settle()
+        self.b.until("window.drawn.length")
+        return self.b.js("return window.drawn")
+
+    def test_a_narrow_page_keeps_what_a_level_says(self):
+        """The height of a level is the plan and what lies below it: no part of the sum is left out, at any width."""
+        self.ok("report", SQUEEZENET, "-o", self.dir / "r.json")
+        levels = json.loads((self.dir / "r.json").read_text())["sides"][0]["levels"]
+        self.assertGreater(levels["below_bytes"], 0)
+        page = self.report(SQUEEZENET)
+        for width in (1300, 700, 390, 320):
+            self.b.size(width, 800)
+            self.open(page)
+            words = [text for canvas, text, _, _ in self.drawn() if canvas == "live-curve" and "+" in text]
+            self.assertTrue(words, width)
+            for text in words:
+                units = {"": 1, "K": 1 << 10, "M": 1 << 20}
+                parts = [float(n) * units[u] for n, u in re.findall(r"([\d.]+) ?([KM])i?B?", text)]
+                self.assertEqual(len(parts), 2, text)
+                self.assertAlmostEqual(sum(parts), levels["bound_bytes"], delta=0.02 * levels["bound_bytes"], msg=text)
+
+    def test_ticks_are_told_from_one_another(self):
+        """Also where the window is some nanoseconds of a long trace: no two ticks have the same words, and none lie over others."""
+        trace = self.trace()
+        span = json.loads(self.ok("report", trace, "-o", self.dir / "r.json").stdout or (self.dir / "r.json").read_text())["sides"][0]
+        length = span["end"] - span["begin"]
+        page = self.report(trace)
+        for width in (1300, 390):
+            self.b.size(width, 800)
+            for window, begin in [(w, min(length // 2 + 7 * k, length - w)) for w in (3, 10, 47, 1000, 123456, length) for k in range(4)]:
+                self.open(page, f"#t={begin}-{begin + window}")
+                ticks = [(text, x) for canvas, text, x, _ in self.drawn() if canvas == "live-curve" and re.fullmatch(r"[\d.]+ (ns|\u00b5s|ms|s)", text)]
+                self.assertEqual(len({text for text, _ in ticks}), len(ticks), (window, ticks))
+                self.assertTrue(ticks, window)
+
+    def test_a_place_is_found_by_its_number(self):
+        """The column of places is in decimal: its numbers are found as they stand, of a plan and of a trace."""
+        for file in (LENET, self.trace(LENET, "--naive")):
+            self.open(self.report(file), EVERYTHING)
+            cells = self.b.js("return [...document.querySelectorAll('#items tbody tr')].map(tr => [tr.cells[0].textContent, tr.cells[8].textContent])")
+            name, place = max((c for c in cells if c[1]), key=lambda c: int(c[1]))
+            self.b.type("#live-search", place)
+            found = self.b.js("return [...document.querySelectorAll('#items tbody tr')].map(tr => [tr.cells[0].textContent, tr.cells[8].textContent])")
+            self.assertIn([name, place], found)
+            self.assertEqual({p for _, p in found}, {place})
+
     def test_keys_search_and_pages(self):
         page = self.report(SAMPLES / "lenet5.json")
         self.open(page)
@@ -515,7 +568,7 @@ class Page(InBrowser):
         levels = [t for t in texts if t.startswith(("plan", "lower bound"))]
         self.assertTrue(levels, texts)
         for text in levels:
-            self.assertRegex(text, r"^[a-z =]+ [0-9.]+ [KM]?i?B( \+ [0-9.]+ [KM]?i?B.*)?$")
+            self.assertRegex(text, r"^[a-z =]+ [0-9.]+ ?([KM]?i?B|[KM])( \+ [0-9.]+ ?([KM]?i?B.*|[KM]))?$")
             self.assertNotIn("\u2026", text)
 
     # ---- accessibility ----
