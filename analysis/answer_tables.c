@@ -45,6 +45,12 @@ static void pool_segments(const void *row, tide_cell *v) {
     if (p->tells_segments) tide_cell_count(v, p->n_segments);
 }
 
+static void pool_unused_since(const void *row, tide_cell *v) {
+    const tide_pool *p = row;
+    v->known = p->cached_bytes != TIDE_UNKNOWN_BYTES;
+    v->i = p->unused_since;
+}
+
 static void pool_context(const void *row, tide_cell *v) {
     const tide_pool *p = row;
     if (p->context > 0) tide_cell_count(v, p->context);
@@ -85,7 +91,7 @@ static const tide_column pool_fields[] = {
     {"requested_bytes", "asked for", BYTES, TIDE_AT(tide_pool, requested_bytes)},
     {"cached_bytes", "cached", BYTES, TIDE_AT(tide_pool, cached_bytes)},
     {"unused_bytes", "not used at any moment of the window", BYTES, TIDE_AT(tide_pool, unused_bytes)},
-    {"unused_since", "so much cached since", TIME, TIDE_AT(tide_pool, unused_since)},
+    {"unused_since", "so much cached since", TIME, .get = pool_unused_since},
     {"largest_free_bytes", "largest free stretch", BYTES, TIDE_AT(tide_pool, largest_free_bytes)},
     {"fragmentation", "free outside of that stretch", SHARE, .get = pool_fragmentation},
     {"peak_reserved_bytes", "most taken", BYTES, TIDE_AT(tide_pool, peak_reserved_bytes)},
@@ -286,6 +292,7 @@ static const tide_column without_fields[] = {
     {"at", "at", TIME, TIDE_AT(tide_without, at.t)},
     {"step", "while it runs", TEXT, TIDE_AT(tide_without, step)},
     {"items", "items", COUNT, TIDE_AT(tide_without, n_alike)},
+    {"items_now", "of them at the moment", COUNT, TIDE_AT(tide_without, n_now)},
     {"n_inside", "lie in it", COUNT, TIDE_AT(tide_without, n_inside)},
     {"bytes", "their bytes", BYTES, TIDE_AT(tide_without, bytes)},
     {"alive", "now", TEXT, .get = without_alive},

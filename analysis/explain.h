@@ -42,12 +42,13 @@ enum { TIDE_EXPLAIN_ALIKE_EVENTS = 2000000 };
 /// Of a trace of more than TIDE_EXPLAIN_ALIKE_EVENTS events (and where some were dropped) that block alone: see
 /// n_alike.
 typedef struct tide_without {
-    uint32_t live;       ///< index in live.items: the largest of those alive that go stands for all
-    const char *name;    ///< of what goes: the tensor that all others lie in, or the block's; borrowed
-    uint32_t storage;    ///< that tensor, in its plan; TIDE_NO_INDEX: a block
-    uint64_t n_inside;   ///< how many lie in it and go as well
-    uint64_t bytes;      ///< what of them is alive at the moment: the sum of their counts_bytes
-    uint64_t n_alike;    ///< how many blocks of that name and owner are away; 1 of a tensor of a plan
+    uint32_t live;     ///< index in live.items: the largest of those alive that go stands for all
+    const char *name;  ///< of what goes: the tensor that all others lie in, or the block's; borrowed
+    uint32_t storage;  ///< that tensor, in its plan; TIDE_NO_INDEX: a block
+    uint64_t n_inside; ///< how many lie in it and go as well
+    uint64_t bytes;    ///< what of them is alive at the moment: the sum of their counts_bytes
+    uint64_t n_alike;  ///< how many blocks of that name and owner are away, of all executions; 1 of a tensor of a plan
+    uint64_t n_now;    ///< of them those that are alive at the moment; 1 of a tensor of a plan
     uint64_t peak_bytes; ///< highest of the curve then: nothing else changes. In the buffer of a run: it is as much
                          ///< smaller as its plan
     tide_moment at;      ///< where that is: the next binding constraint

@@ -39,7 +39,8 @@ void tide__list_storages(const tide_memory_plan *plan, int64_t run_id, size_t ma
                                                         .name = lt->items[root].name,
                                                         .storage = root,
                                                         .n_inside = count_inside(lt, root),
-                                                        .n_alike = 1};
+                                                        .n_alike = 1,
+                                                        .n_now = 1};
         }
         e->without[k].bytes += x->counts_bytes;
     }

@@ -136,6 +136,14 @@ static void add_ways(const tide_explanation *e, size_t without, tide_text *out) 
     if (!w->has_way) tide_text_addf(out, " No known way%s%s.", w->why_not[0] != '\0' ? ": " : "", w->why_not);
 }
 
+/// A block goes in every execution: how many that are, and how many of them are there now.
+static void add_alike(const tide_without *w, const tide_live_item *x, tide_text *out) {
+    if (w->n_alike <= 1) return;
+    tide_text_addf(out, ", %" PRIu64 " now of %" PRIu64 " in the run", w->n_now, w->n_alike);
+    if (x->site.owner[0] != '\0') tide_text_addf(out, " made by %s", x->site.owner);
+    tide_text_add(out, ", which all go");
+}
+
 /// What the curve is without it, how far that is from where it was, and what a plan takes then.
 static void print_one(const tide_explanation *e, const tide_subject_facts *f, size_t without, tide_text *out) {
     const tide_without *w = &e->without[without];
@@ -144,8 +152,7 @@ static void print_one(const tide_explanation *e, const tide_subject_facts *f, si
     tide_text_addf(out, "Without %s%s (%s", w->name[0] != '\0' ? w->name : name_of(x),
                    tide_without_more(w, more, sizeof more), words(w->bytes).text);
     if (strcmp(w->name, x->site.name) != 0) tide_text_addf(out, ", now %s", name_of(x));
-    if (w->n_alike > 1) tide_text_addf(out, ", %" PRIu64 " of that name", w->n_alike);
-    if (w->n_alike > 1 && x->site.owner[0] != '\0') tide_text_addf(out, " made by %s", x->site.owner);
+    add_alike(w, x, out);
     tide_text_addf(out, ") the peak would be %s", words(w->peak_bytes).text);
     if (w->peak_bytes >= f->peak_bytes) {
         tide_text_add(out, ", no lower: as much is held at ");

@@ -184,8 +184,26 @@ static const tide_live *block_of(const tide_live_set *set, const tide_live_item 
 
 static tide_without block_without(const tide_explanation *e, uint32_t live, uint64_t n_alike) {
     const tide_live_item *x = &e->live.items[live];
-    return (tide_without){
-        .live = live, .name = x->site.name, .storage = TIDE_NO_INDEX, .bytes = x->counts_bytes, .n_alike = n_alike};
+    return (tide_without){.live = live,
+                          .name = x->site.name,
+                          .storage = TIDE_NO_INDEX,
+                          .bytes = x->counts_bytes,
+                          .n_alike = n_alike,
+                          .n_now = 1};
+}
+
+/// Those of its name and owner that are alive at the moment go as well.
+static void take_those_now(const tide_explanation *e, tide_without *w) {
+    const tide_item_site *site = &e->live.items[w->live].site;
+    w->n_now = w->bytes = 0;
+    for (size_t i = 0; i < e->live.n; i++) {
+        const tide_live_item *x = &e->live.items[i];
+        if (x->shape.is_planned || !tide__can_go(x) || strcmp(x->site.name, site->name) != 0 ||
+            strcmp(x->site.owner, site->owner) != 0)
+            continue;
+        w->n_now++;
+        w->bytes += x->counts_bytes;
+    }
 }
 
 static tide_status each_alone(const question *q, const tide_live_set *set, size_t max, tide_explanation *e) {
@@ -238,6 +256,7 @@ static tide_status all_alike(const question *q, const tide_live_set *set, size_t
     for (size_t k = 0; st == TIDE_OK && k < n; k++) {
         tide_without *w = &e->without[k];
         *w = block_without(e, live[k], sites[k].n_blocks);
+        take_those_now(e, w);
         w->peak_bytes = sites[k].peak_bytes;
         st = moment_of(q, sites[k].event, &w->at);
         w->step = tide_subject_step_name_at(&q->s->facts, w->at.t);

@@ -311,40 +311,6 @@ static tide_status plan_request(tide_subject *s, tide_moment at, size_t pool, ti
     return TIDE_OK;
 }
 
-// ---- the moment at which a pool is fragmented most ----
-
-enum { LOOKED_AT = 64, BEHIND = 8 };
-
-static size_t worst_column(const tide_pool_history *h, size_t pool) {
-    size_t worst = h->n_columns;
-    for (size_t i = 0; pool < h->n_pools && i < h->n_columns; i++) {
-        const float f = h->columns[pool * h->n_columns + i].fragmentation;
-        if (f >= 0 && (worst == h->n_columns || f > h->columns[pool * h->n_columns + worst].fragmentation)) worst = i;
-    }
-    return worst;
-}
-
-/// Narrows the window to the first column that is the worst, until it is one step or ns wide. Columns of many events
-/// are put together from intervals, which count for each column that they reach into: the extreme itself may lie some
-/// columns behind the first that shows it.
-tide_status tide_pools_worst(tide_subject *s, size_t pool, int64_t *t0, int64_t *t1, float *share,
-                             const tide_progress *progress, tide_error *err) {
-    for (;;) {
-        const uint64_t len = (uint64_t)*t1 - (uint64_t)*t0;
-        const size_t n = len < LOOKED_AT ? (size_t)len : LOOKED_AT;
-        tide_pool_history h;
-        TIDE_TRY(tide_pools_over(s, *t0, *t1, n, progress, &h, err));
-        const size_t worst = worst_column(&h, pool), behind = n < LOOKED_AT ? 1 : 1 + BEHIND;
-        if (worst < n) *share = h.columns[pool * n + worst].fragmentation;
-        tide_pool_history_deinit(&h);
-        if (worst == n) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "nothing is known of free bytes then");
-        const int64_t begin = *t0;
-        *t0 = tide__column_edge(begin, len, worst, n);
-        *t1 = tide__column_edge(begin, len, worst + behind < n ? worst + behind : n, n);
-        if (n < LOOKED_AT) return TIDE_OK; // a column was one step or ns
-    }
-}
-
 // ---- of an allocator at a moment ----
 
 static tide_status name_blocks(tide_subject *s, uint64_t event, const tide_trace_request *r, tide_pool_request *out,

@@ -23,28 +23,43 @@ static int by_pool(const void *a, const void *b) {
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-static tide_status collect(const tide_memory_plan *plan, tide_pool_tensors *out, tide_error *err) {
-    const tide_lifetimes *lt = &plan->lifetimes;
-    TIDE_TRY(TIDE_NEW(&out->items, lt->n + 1, err, "for the tensors of pools"));
-    TIDE_TRY(TIDE_NEW(&out->first, plan->n_pools + 1, err, "for the tensors of pools"));
-    out->n_pools = plan->n_pools;
-    for (uint32_t i = 0; i < lt->n; i++) {
-        const tide_lifetime *l = &lt->items[i];
-        const uint32_t pool = tide__plan_pool_of(plan, i);
-        const uint64_t bytes = l->alias == TIDE_ALIAS_NONE ? tide_lifetime_aligned_bytes(l) : 0;
-        if (bytes == 0 || pool >= plan->n_pools) continue;
-        const uint64_t size = plan->pool_list[pool].size_bytes;
-        tide_pool_tensor *t = &out->items[out->n];
-        *t = (tide_pool_tensor){.colour = pool,
-                                .begin = l->begin_step,
-                                .end = l->end_step,
-                                .bytes = bytes,
-                                .left_over = size > bytes ? size - bytes : 0};
-        TIDE_TRY(TIDE_COPY_TEXT(&t->name, l->name != NULL ? l->name : "", err, "for the tensors of pools"));
-        out->n++;
-    }
+/// The most that is held in the pool while the tensor is there: by it and what shares its bytes, each byte once.
+static uint64_t most_held(const tide__plan_pools *p, uint32_t pool, const tide_lifetime *l) {
+    const tide__pool_stretch *s = tide__plan_pool_at(p, pool, l->begin_step);
+    const tide__pool_stretch *end = tide__plan_pool_stretches(p, pool) + p->pools[pool].n;
+    uint64_t most = 0;
+    for (; s < end && s->step < l->end_step; s++)
+        if (s->active > most) most = s->active;
+    return most;
+}
+
+/// An alias passes through the pool of the tensor that it lies in.
+static tide_status add_tensor(const tide__plan_pools *p, uint32_t i, tide_pool_tensors *out, tide_error *err) {
+    const tide_lifetimes *lt = &p->plan->lifetimes;
+    const tide_lifetime *l = &lt->items[i];
+    const uint32_t pool = tide__plan_pool_of(p->plan, tide_lifetimes_root(lt, i, NULL));
+    const uint64_t bytes = tide__shape_of_tensor(l).reserved_bytes;
+    if (bytes == 0 || pool >= p->plan->n_pools) return TIDE_OK;
+    const uint64_t size = p->plan->pool_list[pool].size_bytes, held = most_held(p, pool, l);
+    tide_pool_tensor *t = &out->items[out->n];
+    *t = (tide_pool_tensor){.colour = pool,
+                            .begin = l->begin_step,
+                            .end = l->end_step,
+                            .bytes = bytes,
+                            .left_over = size > held ? size - held : 0};
+    TIDE_TRY(TIDE_COPY_TEXT(&t->name, l->name != NULL ? l->name : "", err, "for the tensors of pools"));
+    out->n++;
+    return TIDE_OK;
+}
+
+static tide_status collect(const tide__plan_pools *p, tide_pool_tensors *out, tide_error *err) {
+    const size_t n = p->plan->lifetimes.n;
+    TIDE_TRY(TIDE_NEW(&out->items, n + 1, err, "for the tensors of pools"));
+    TIDE_TRY(TIDE_NEW(&out->first, p->plan->n_pools + 1, err, "for the tensors of pools"));
+    out->n_pools = p->plan->n_pools;
+    for (uint32_t i = 0; i < n; i++) TIDE_TRY(add_tensor(p, i, out, err));
     if (out->n > 1) qsort(out->items, out->n, sizeof *out->items, by_pool);
-    for (size_t k = 0, i = 0; k <= plan->n_pools; k++) {
+    for (size_t k = 0, i = 0; k <= out->n_pools; k++) {
         while (i < out->n && out->items[i].colour < k) i++;
         out->first[k] = i;
     }
@@ -55,7 +70,9 @@ tide_status tide_pools_tensors(tide_subject *s, tide_pool_tensors *out, tide_err
     *out = (tide_pool_tensors){0};
     const tide_memory_plan *plan = tide__subject_plan(s);
     if (plan == NULL || plan->n_pools == 0) return TIDE_OK;
-    const tide_status st = collect(plan, out, err);
+    const tide__plan_pools *pools;
+    TIDE_TRY(tide__subject_plan_pools(s, &pools, err));
+    const tide_status st = collect(pools, out, err);
     if (st != TIDE_OK) tide_pool_tensors_deinit(out);
     return st;
 }

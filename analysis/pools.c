@@ -131,24 +131,33 @@ void tide_pools_deinit(tide_pools *p) {
     *p = (tide_pools){0};
 }
 
+/// What is not known comes last.
 static int by_reserved(const void *a, const void *b) {
     const tide_pool *x = a, *y = b;
+    const bool x_known = x->reserved_bytes != TIDE_UNKNOWN_BYTES, y_known = y->reserved_bytes != TIDE_UNKNOWN_BYTES;
     if (x->is_planned != y->is_planned) return x->is_planned ? 1 : -1;
     if (x->context != y->context) return x->context < y->context ? -1 : 1;
+    if (x_known != y_known) return x_known ? -1 : 1;
+    if (!x_known && x->active_bytes != y->active_bytes) return x->active_bytes > y->active_bytes ? -1 : 1;
     if (x->reserved_bytes != y->reserved_bytes) return x->reserved_bytes > y->reserved_bytes ? -1 : 1;
     int c = strcmp(x->device, y->device);
     if (c == 0) c = (x->kind > y->kind) - (x->kind < y->kind);
     return c != 0 ? c : strcmp(x->name, y->name);
 }
 
+/// The sum of what is not known and anything is not known.
+static uint64_t sum_of(uint64_t a, uint64_t b) {
+    return a == TIDE_UNKNOWN_BYTES || b == TIDE_UNKNOWN_BYTES ? TIDE_UNKNOWN_BYTES : a + b;
+}
+
 static void finish(tide_pools *p) {
     if (p->n > 1) qsort(p->items, p->n, sizeof *p->items, by_reserved);
     for (size_t i = 0; i < p->n; i++) {
         if (p->items[i].is_planned && !p->items[0].is_planned) break; // they lie in those before them
-        p->reserved_bytes += p->items[i].reserved_bytes;
+        p->reserved_bytes = sum_of(p->reserved_bytes, p->items[i].reserved_bytes);
         p->active_bytes += p->items[i].active_bytes;
         p->requested_bytes += p->items[i].requested_bytes;
-        p->cached_bytes += p->items[i].cached_bytes;
+        p->cached_bytes = sum_of(p->cached_bytes, p->items[i].cached_bytes);
     }
 }
 
@@ -157,6 +166,19 @@ static void finish(tide_pools *p) {
 static bool report(void *ctx, double share) {
     const tide_progress *progress = ctx;
     return progress->tell(progress->ctx, share, "adding up pools");
+}
+
+/// Allocators that take each block from the system by itself and keep none: what their blocks hold is all they have.
+/// Others may keep what was freed; where one does not tell its segments, a trace does not say how much.
+static bool keeps_nothing(const char *allocator) {
+    static const char *const names[] = {"cpu", "caller", "mapped", "device"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], allocator) == 0) return true;
+    return false;
+}
+
+static void forget_reserved(tide_pool *p) {
+    p->reserved_bytes = p->cached_bytes = p->unused_bytes = p->peak_reserved_bytes = TIDE_UNKNOWN_BYTES;
 }
 
 static tide_status put(tide_pools *out, const tide_trace_pool *from, tide_error *err) {
@@ -179,6 +201,7 @@ static tide_status put(tide_pools *out, const tide_trace_pool *from, tide_error 
                      .colour = TIDE_NO_COLOUR};
     if (p->name == NULL) return TIDE_NO_MEMORY(err, "for pools");
     snprintf(p->device, sizeof p->device, "%s", from->device);
+    if (!from->tells_segments && !keeps_nothing(from->allocator)) forget_reserved(p);
     out->n++;
     return TIDE_OK;
 }

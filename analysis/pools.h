@@ -17,7 +17,9 @@ typedef struct tide_pool {
     size_t number; ///< of all pools of the subject, whatever the moment: see tide_pools_columns
     char device[16];
     tide_memory_kind kind;
-    bool tells_segments; ///< false: it does not record segments, so reserved is what its blocks hold
+    bool tells_segments; ///< false: it does not record segments. Of one that takes each block from the system by itself
+                         ///< (cpu, caller, mapped, device) reserved is what its blocks hold; of others reserved, cached
+                         ///< and unused bytes and the reserved peak are TIDE_UNKNOWN_BYTES
     size_t n_segments, n_blocks;
     uint64_t reserved_bytes;     ///< taken from the system; of a plan's pool its size
     uint64_t active_bytes;       ///< held by live blocks, rounding included
@@ -36,9 +38,11 @@ typedef struct tide_pool {
 enum { TIDE_NO_COLOUR = UINT32_MAX };
 typedef struct tide_pools {
     tide_moment at;
-    tide_pool *items; ///< [n] largest reserved first; behind them those of the plan of a run, by context
+    tide_pool *items; ///< [n] largest reserved first, what is not known last; behind them those of the plan of a run,
+                      ///< by context
     size_t n, cap;
-    uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes; ///< sums; without what lies in another pool
+    uint64_t reserved_bytes, active_bytes, requested_bytes, cached_bytes; ///< sums, unknown where one of them
+                                                                          ///< is; without what lies in another pool
 } tide_pools;
 /// [t0, t1]: the window for unused_bytes. Of a trace this reads all events of the run the first time, 0.2 us each
 /// (progress); another moment or window takes some milliseconds.
@@ -46,13 +50,13 @@ tide_status tide_pools_at(tide_subject *s, tide_moment at, int64_t t0, int64_t t
                           tide_pools *out, tide_error *err) TIDE_NODISCARD;
 void tide_pools_deinit(tide_pools *p);
 
-/// A tensor that has a pool of a colouring plan, with others before and after it.
+/// A tensor in a pool of a colouring plan, with others before and after it.
 typedef struct tide_pool_tensor {
     char *name;         ///< owned
     uint32_t colour;    ///< its pool
     int64_t begin, end; ///< steps
-    uint64_t bytes;     ///< rounding included
-    uint64_t left_over; ///< of its pool while it is there
+    uint64_t bytes;     ///< as the item says it takes: rounding included, but for an alias
+    uint64_t left_over; ///< least of its pool while it is there: what it shares its bytes with counts, each byte once
 } tide_pool_tensor;
 typedef struct tide_pool_tensors {
     tide_pool_tensor *items; ///< [n] by pool, then the largest first, then by begin; owned
@@ -60,8 +64,8 @@ typedef struct tide_pool_tensors {
     size_t *first; ///< [n_pools + 1] of each pool; owned
     size_t n_pools;
 } tide_pool_tensors;
-/// Aliases have no place of their own and are left out. Nothing where the subject has no plan, or one of offsets.
-/// O(n log n). TIDE_ERR_NOMEM, or what reading a trace returns
+/// All whose bytes lie in a pool: an alias (a result in place, a view) in that of the tensor it lies in. Nothing where
+/// the subject has no plan, or one of offsets. O(n log n). TIDE_ERR_NOMEM, or what reading a trace returns
 tide_status tide_pools_tensors(tide_subject *s, tide_pool_tensors *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_tensors_deinit(tide_pool_tensors *t);
 
@@ -94,13 +98,20 @@ tide_status tide_pools_over(tide_subject *s, int64_t t0, int64_t t1, size_t n, c
                             tide_pool_history *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_history_deinit(tide_pool_history *h);
 
+/// The moment at which a pool is fragmented most.
+typedef struct tide_pool_worst {
+    tide_moment at; ///< of a trace an event: just after it
+    float share;    ///< of its free bytes outside of the largest free stretch, 0 to 1
+    uint64_t free_bytes, largest_free_bytes;
+} tide_pool_worst;
 /**
- * The first moment of [*t0, *t1) at which a pool is fragmented most: *t0, exactly, and *share, 0 to 1.
+ * The first moment of [t0, t1) at which that is so. Views and reports ask this one function, so that all of them name
+ * the same moment. Of a trace: between the first and the last event of the subject's run.
  *
- * @return TIDE_ERR_NOT_FOUND where nothing is known of its free bytes then. Costs some times what tide_pools_over costs
+ * @return TIDE_ERR_NOT_FOUND where nothing is known of its free bytes then. Costs what tide_pools_over costs
  */
-tide_status tide_pools_worst(tide_subject *s, size_t pool, int64_t *t0, int64_t *t1, float *share,
-                             const tide_progress *progress, tide_error *err) TIDE_NODISCARD;
+tide_status tide_pools_worst(tide_subject *s, size_t pool, int64_t t0, int64_t t1, const tide_progress *progress,
+                             tide_pool_worst *out, tide_error *err) TIDE_NODISCARD;
 
 /// What is in the way of a request.
 typedef struct tide_pool_blocker {
@@ -125,6 +136,16 @@ typedef struct tide_pool_request {
 tide_status tide_pools_request(tide_subject *s, tide_moment at, size_t pool, uint64_t bytes,
                                const tide_progress *progress, tide_pool_request *out, tide_error *err) TIDE_NODISCARD;
 void tide_pool_request_deinit(tide_pool_request *r);
+
+/// Blocks with free memory on both sides, in their segment or pool: they split it.
+typedef struct tide_pool_splits {
+    tide_pool_blocker *items; ///< [n] the largest first; owned
+    size_t n;
+} tide_pool_splits;
+/// Those of a pool at a moment. TIDE_ERR_NOT_FOUND for a pool that is not there; O(n log n) for what is live then.
+tide_status tide_pools_splits(tide_subject *s, tide_moment at, size_t pool, tide_pool_splits *out,
+                              tide_error *err) TIDE_NODISCARD;
+void tide_pool_splits_deinit(tide_pool_splits *p);
 
 /// Blocks of one site that were never freed.
 typedef struct tide_leak {

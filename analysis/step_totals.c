@@ -143,16 +143,82 @@ static tide_status add_tensors(totals *o, const tide_memory_plan *plan, tide_err
     return TIDE_OK;
 }
 
-// ---- all ----
+// ---- how high it is while a step runs ----
+//
+//     live of the trace  ________________________    the whole buffer of a planned run, at every step
+//     used               __--_---___                 what counts there: what tensors take of it at each step
 
-static tide_status add_all(totals *o, const tide_progress *progress, tide_error *err) {
-    const tide_subject_facts *f = o->facts;
-    const tide_memory_plan *ran = f->executions != NULL ? f->executions->plan : NULL;
-    const tide_memory_plan *plan = f->is_trace ? ran : f->plan;
+/// Used bytes from an event on.
+typedef struct used_list {
+    tide_trace_used *items; // [n] rising, owned
+    size_t n, cap;
+} used_list;
+
+static tide_status take_used(void *ctx, const tide_trace_used *used) {
+    used_list *l = ctx;
+    TIDE_TRY(tide_host_grow(&l->items, &l->cap, l->n + 1, sizeof *l->items));
+    l->items[l->n++] = *used;
+    return TIDE_OK;
+}
+
+/// Events [first, end) in which a step of an execution runs.
+typedef struct stretch {
+    uint64_t first, end;
+} stretch;
+
+/// The execution that the times of step `i` are of, from `*x` on: most are of one. false: of none.
+static bool find_stretch(const totals *o, size_t i, size_t *x, stretch *out) {
+    const tide_executions *all = o->facts->executions;
+    for (; *x < all->n; ++*x) {
+        const tide_execution *e = &all->items[*x];
+        const tide_execution_step *steps = tide_execution_steps(all, e);
+        const size_t k = tide_execution_first_step(all, e, o->facts->step_number[i]);
+        if (k == e->n_steps || steps[k].step != o->facts->step_number[i] || (int64_t)steps[k].t_ns != o->list[i].begin)
+            continue;
+        const uint64_t idle = e->idle_event < e->last_event ? e->idle_event : e->last_event;
+        *out =
+            (stretch){e->first_event + steps[k].event, k + 1 < e->n_steps ? e->first_event + steps[k + 1].event : idle};
+        return true;
+    }
+    return false;
+}
+
+/// The highest from event `first` on, what holds after it counting too.
+static uint64_t highest_of(const used_list *l, const stretch *s) {
+    size_t lo = 0, hi = l->n;
+    uint64_t most = 0;
+    TIDE_BISECT(lo, hi, l->items[mid].event <= s->first);
+    for (size_t k = lo > 0 ? lo - 1 : 0; k < l->n && l->items[k].event < s->end; k++)
+        if (l->items[k].bytes > most) most = l->items[k].bytes;
+    return most;
+}
+
+/// Of a planned run: what is live at each step, of the plan's buffers what tensors take.
+static tide_status measure_used(totals *o, tide_error *err) {
+    tide_trace *trace = tide_subject_trace(o->s);
+    tide_trace_extent span;
+    used_list l = {0};
+    stretch *list;
+    TIDE_TRY(tide_trace_get_extent(trace, o->facts->run_id, &span, err));
+    TIDE_TRY(TIDE_NEW(&list, o->n + 1, err, "for %zu steps", o->n));
+    uint64_t first = UINT64_MAX, last = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        size_t x = 0;
+        if (!find_stretch(o, i, &x, &list[i])) continue;
+        if (list[i].end > span.last_event + 1) list[i].end = span.last_event + 1;
+        if (list[i].first < first) first = list[i].first;
+        if (list[i].end > last) last = list[i].end;
+    }
+    tide_status st = TIDE_OK;
+    if (first < last) st = tide_trace_each_used(trace, o->facts->run_id, first, last - 1, take_used, &l, err);
+    for (size_t i = 0; st == TIDE_OK && i < o->n; i++) o->list[i].live_bytes = highest_of(&l, &list[i]);
+    tide_host_free(l.items);
+    tide_host_free(list);
+    return st;
+}
+
+static tide_status measure(totals *o, const tide_progress *progress, tide_error *err) {
     const tide_curve_key live = {TIDE_CURVE_LIVE, -1, NULL};
-    TIDE_TRY(set_ends(o, err));
-    TIDE_TRY(add_blocks(o, progress, err));
-    if (plan != NULL) TIDE_TRY(add_tensors(o, plan, err));
     for (size_t i = 0; i < o->n; i++) {
         tide_step_total *t = &o->list[i];
         if (i % 64 == 63 && !tide_progress_goes_on(progress, (double)i / (double)o->n, "measuring steps"))
@@ -160,6 +226,18 @@ static tide_status add_all(totals *o, const tide_progress *progress, tide_error 
         TIDE_TRY(tide_subject_peak_between(o->s, live, t->begin, t->end - 1, &t->live_bytes, NULL, err));
     }
     return TIDE_OK;
+}
+
+// ---- all ----
+
+static tide_status add_all(totals *o, const tide_progress *progress, tide_error *err) {
+    const tide_subject_facts *f = o->facts;
+    const tide_memory_plan *ran = f->executions != NULL ? f->executions->plan : NULL;
+    const tide_memory_plan *plan = f->is_trace ? ran : f->plan;
+    TIDE_TRY(set_ends(o, err));
+    TIDE_TRY(add_blocks(o, progress, err));
+    if (plan != NULL) TIDE_TRY(add_tensors(o, plan, err));
+    return ran != NULL ? measure_used(o, err) : measure(o, progress, err);
 }
 
 tide_status tide_step_totals_make(tide_subject *s, const tide_progress *progress, tide_step_total **out,

@@ -18,7 +18,8 @@ extern "C" {
 typedef struct tide_step_total {
     int64_t begin, end; ///< while it runs
     uint64_t makes_bytes, frees_bytes;
-    uint64_t live_bytes; ///< highest of the curve
+    uint64_t
+        live_bytes; ///< highest that is live while it runs; of a planned run its buffer counts by the tensors in it
 } tide_step_total;
 
 /// *out: [n_steps of the subject's facts], tide_host_free. The items must be loaded. What later executions make is

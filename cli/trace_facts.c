@@ -137,9 +137,9 @@ static const tide_column kind_columns[] = {
     {"device", "device", NAME, TIDE_TEXT_AT(tide_trace_kind, device)},
     {"requested_bytes", NULL, BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
     {"peak_bytes", "peak bytes", BYTES, TIDE_AT(tide_trace_kind, peak_bytes)},
-    {"reserved_peak_bytes", "reserved", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
+    {"reserved_peak_bytes", "active", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
     {"live_at_end_bytes", "at the end", BYTES, TIDE_AT(tide_trace_kind, live_at_end_bytes)},
-    {NULL, "requested", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
+    {NULL, "allocated", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
     {"allocations", "allocs", COUNT, TIDE_AT(tide_trace_kind, n_allocs)},
     {"frees", "frees", COUNT, TIDE_AT(tide_trace_kind, n_frees)},
 };

@@ -99,6 +99,16 @@ tide_status tide_trace_each_filling(tide_trace *t, int64_t run_id, uint64_t firs
 /// tide_trace_each_used.
 tide_status tide_trace_fullest(tide_trace *t, int64_t run_id, size_t execution, tide_trace_used *out,
                                tide_error *err) TIDE_NODISCARD;
+/// What one execution comes to, by the numbers of events: from its first event on, without the one that leaves it.
+typedef struct tide_execution_sum {
+    tide_trace_used peak; ///< as of tide_trace_fullest: of all that is live meanwhile, whoever made it
+    uint64_t n_allocs;    ///< allocations that its own thread made in it
+    uint64_t taken_bytes; ///< segments that its own thread took from the system in it
+} tide_execution_sum;
+/// Those of a run: *out [n of tide_trace_executions], the caller's, to be freed with tide_host_free. Two passes over
+/// the events of the run. Errors as tide_trace_executions and tide_trace_each_used.
+tide_status tide_trace_execution_sums(tide_trace *t, int64_t run_id, tide_execution_sum **out,
+                                      tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

@@ -112,6 +112,23 @@ tide_status tide_trace_pool_columns(tide_trace *t, const tide_trace_pool_columns
                                     const tide_reading *reading, tide_trace_pool_column **out, size_t *n_pools,
                                     tide_error *err) TIDE_NODISCARD;
 
+typedef struct tide_trace_pool_worst_question {
+    int64_t run_id;
+    size_t pool;           ///< as tide_trace_pools numbers them
+    uint64_t t0_ns, t1_ns; ///< [t0, t1); what holds when it begins counts
+} tide_trace_pool_worst_question;
+typedef struct tide_trace_pool_worst {
+    uint64_t event, t_ns; ///< just after this event
+    float share;          ///< of the cached bytes outside of the largest free block, 0 to 1
+    uint64_t free_bytes, largest_free_bytes;
+} tide_trace_pool_worst;
+/// The first event of the window, and of the run, after which a pool is fragmented most; shares are compared as
+/// `float`. TIDE_ERR_NOT_FOUND for a pool or a run that is not there, and where nothing is known of free bytes then.
+/// Costs what tide_trace_pool_columns costs.
+tide_status tide_trace_pool_find_worst(tide_trace *t, const tide_trace_pool_worst_question *of,
+                                       const tide_reading *reading, tide_trace_pool_worst *out,
+                                       tide_error *err) TIDE_NODISCARD;
+
 /// How a pool would serve a request.
 typedef enum tide_trace_fit {
     TIDE_FIT_FREE,    ///< from a free block

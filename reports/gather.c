@@ -132,23 +132,31 @@ static uint64_t process_needs(const tide_report_side *s, uint64_t recorded_bytes
 
 static uint64_t needs(const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
-    const uint64_t recorded =
-        s->knows_reserved && s->reserved_bytes > f->peak_bytes ? s->reserved_bytes : f->peak_bytes;
+    const uint64_t recorded = s->reserved_bytes > f->peak_bytes ? s->reserved_bytes : f->peak_bytes;
     if (s->knows_process) return process_needs(s, f->is_trace ? recorded : 0);
     if (f->is_trace || f->plan == NULL) return recorded;
     return tide_need_bytes(&f->plan->lifetimes, f->plan->bytes);
 }
 
-/// What a trace knows of reserved bytes: where no allocator records its segments, they are what the blocks hold.
+/// Whether a trace knows what was taken from the system: not where an allocator may keep what it does not tell.
+static bool knows_reserved(const tide_report_side *s) {
+    bool tells = s->reserved_bytes > s->facts->peak_bytes;
+    for (size_t i = 0; i < s->pools.n; i++) {
+        const tide_pool *p = &s->pools.items[i];
+        if (p->reserved_bytes == TIDE_UNKNOWN_BYTES) return false;
+        tells |= p->tells_segments && !p->is_planned;
+    }
+    return tells;
+}
+
+/// Of a trace: the peak of what allocators took from the system, where that is known; else of what blocks hold.
 static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     if (!f->is_trace) return TIDE_OK;
     const tide_curve_key reserved = {.of = TIDE_CURVE_RESERVED, .kind = -1};
     TIDE_TRY(
         tide_subject_peak_between(s->subject, reserved, f->begin, f->end, &s->reserved_bytes, &s->reserved_at, err));
-    s->knows_reserved = s->reserved_bytes > f->peak_bytes;
-    for (size_t i = 0; i < s->pools.n; i++)
-        s->knows_reserved |= s->pools.items[i].tells_segments && !s->pools.items[i].is_planned;
+    s->knows_reserved = knows_reserved(s);
     if (!s->knows_reserved) return TIDE_OK;
     uint64_t *low;
     TIDE_TRY(TIDE_NEW(&s->reserved, s->n_columns + 1, err, "for the report"));
@@ -157,6 +165,31 @@ static tide_status gather_reserved(tide_report_side *s, tide_error *err) {
         tide_subject_columns(s->subject, reserved, f->begin, f->end, s->n_columns, low, s->reserved, err);
     tide_host_free(low);
     return st;
+}
+
+/// What the executions of a run come to, where the page knows them.
+static tide_status gather_executions(tide_report_side *s, tide_error *err) {
+    const tide_executions *x = s->facts->executions;
+    if (x == NULL || x->n == 0 || x->n > TIDE_REPORT_MAX_EXECUTIONS) return TIDE_OK;
+    return tide_trace_execution_sums(tide_subject_trace(s->subject), x->run_id, &s->sums, err);
+}
+
+/// The moment that `goto fragmented` of the terminal view goes to, of each pool.
+static tide_status gather_worst(tide_report_side *s, tide_error *err) {
+    const tide_subject_facts *f = s->facts;
+    if (f->end <= f->begin) return TIDE_OK;
+    TIDE_TRY(TIDE_NEW(&s->worst, s->pools.n + 1, err, "for the report"));
+    for (size_t i = 0; i < s->pools.n; i++) {
+        const size_t number = s->pools.items[i].number;
+        tide_error why = TIDE_ERROR_INIT;
+        const tide_status st = tide_pools_worst(s->subject, number, f->begin, f->end, NULL, &s->worst[i].worst, &why);
+        if (st == TIDE_ERR_NOT_FOUND) continue;
+        if (st != TIDE_OK && err != NULL) *err = why;
+        TIDE_TRY(st);
+        s->worst[i].is_known = true;
+        TIDE_TRY(tide_pools_splits(s->subject, s->worst[i].worst.at, number, &s->worst[i].splits, err));
+    }
+    return TIDE_OK;
 }
 
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
@@ -169,7 +202,9 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(tide_explain(subject, s->facts->peak, TIDE_EXPLAIN_DEFAULT_WITHOUT, NULL, &s->why, err));
     TIDE_TRY(tide_report_choose(s, err));
     TIDE_TRY(tide_report_find_repeats(s, err));
+    TIDE_TRY(gather_executions(s, err));
     TIDE_TRY(tide_pools_at(subject, s->why.at, s->facts->begin, s->facts->end, NULL, &s->pools, err));
+    TIDE_TRY(gather_worst(s, err));
     TIDE_TRY(gather_reserved(s, err));
     if (s->facts->end > s->facts->begin)
         TIDE_TRY(
@@ -212,9 +247,12 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->largest);
     tide_host_free(s->live);
     tide_report_repeats_deinit(s);
+    tide_host_free(s->sums);
     tide_host_free(s->rooms);
     tide_host_free(s->buffers);
     tide_explanation_deinit(&s->why);
+    for (size_t i = 0; s->worst != NULL && i < s->pools.n; i++) tide_pool_splits_deinit(&s->worst[i].splits);
+    tide_host_free(s->worst);
     tide_pools_deinit(&s->pools);
     tide_pool_history_deinit(&s->history);
     tide_leaks_deinit(&s->leaks);

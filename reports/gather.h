@@ -8,6 +8,7 @@
 #include "analysis/pools.h"
 #include "analysis/space.h"
 #include "planner/process_need.h"
+#include "profiler/executions.h"
 #include "reports/reports.h"
 
 #ifdef __cplusplus
@@ -65,6 +66,13 @@ typedef struct tide_report_buffer {
     bool open; ///< never freed
 } tide_report_buffer;
 
+/// When a pool was fragmented most, and whose blocks split it then.
+typedef struct tide_report_worst {
+    bool is_known;
+    tide_pool_worst worst;
+    tide_pool_splits splits;
+} tide_report_worst;
+
 typedef struct tide_report_side {
     tide_subject *subject;
     const tide_subject_facts *facts;
@@ -77,6 +85,7 @@ typedef struct tide_report_side {
     tide_explanation why;      ///< at the peak; of a planned run where most of its buffer is in use
     tide_pools pools;          ///< at the peak
     tide_pool_history history; ///< of the pools, over the whole axis
+    tide_report_worst *worst;  ///< [pools.n]
     tide_leaks leaks;          ///< of a trace
     tide_space space;          ///< no regions: nothing has a place
     tide_report_step *steps;   ///< [n_steps]
@@ -90,12 +99,13 @@ typedef struct tide_report_side {
     size_t n_live;
     uint64_t live_rest_bytes; ///< of all others
     tide_report_repeats repeats;
-    tide_report_room *rooms; ///< [n_rooms]
+    tide_execution_sum *sums; ///< [executions] what each comes to; NULL: there are none, or too many
+    tide_report_room *rooms;  ///< [n_rooms]
     size_t n_rooms;
     tide_report_buffer *buffers; ///< [n_buffers]
     size_t n_buffers;
     bool knows_reserved;       ///< of a trace: what was taken from the system was recorded
-    uint64_t reserved_bytes;   ///< with knows_reserved: its peak
+    uint64_t reserved_bytes;   ///< of a trace: its peak; without knows_reserved that of what blocks hold
     tide_moment reserved_at;   ///< and where that is
     bool knows_process;        ///< of a plan that is a model's, or of a run by one
     tide_process_need process; ///< with knows_process: with all contexts of the run

@@ -377,11 +377,53 @@ static void execution_steps(tide_json_out *j, const tide_subject_facts *f, const
     tide_json_close(j, ']');
 }
 
+/// The index in the subject's steps of the one that execution `i` ran at its peak; SIZE_MAX: none.
+static size_t peak_step_of(const tide_report_side *s, size_t i) {
+    const tide_subject_facts *f = s->facts;
+    const tide_execution *e = &f->executions->items[i];
+    const size_t at = tide_execution_step_at(f->executions, e, s->sums[i].peak.event);
+    if (at == SIZE_MAX) return SIZE_MAX;
+    const int64_t step = tide_execution_steps(f->executions, e)[at].step;
+    size_t lo = 0, hi = f->n_steps;
+    TIDE_BISECT(lo, hi, f->step_number[mid] < step);
+    return lo < f->n_steps && f->step_number[lo] == step ? lo : SIZE_MAX;
+}
+
+/// Whether any allocator says what it takes from the system.
+static bool tells_taken(const tide_report_side *s) {
+    for (size_t i = 0; i < s->pools.n; i++)
+        if (!s->pools.items[i].is_planned && s->pools.items[i].tells_segments) return true;
+    return false;
+}
+
+/// What each execution comes to, by the numbers of its events.
+static void add_execution_sums(tide_json_out *j, const tide_report_side *s, size_t n) {
+    const bool tells = tells_taken(s);
+    tide_json_open_flat(j, "peak_bytes", '[');
+    for (size_t i = 0; i < n; i++) tide_json_u64(j, NULL, s->sums[i].peak.live_bytes);
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "peak_at", '[');
+    for (size_t i = 0; i < n; i++) tide_json_u64(j, NULL, tide_report_time(s->facts, (int64_t)s->sums[i].peak.t_ns));
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "peak_step", '[');
+    for (size_t i = 0; i < n; i++) {
+        const size_t step = peak_step_of(s, i);
+        tide_json_u64_if(j, NULL, step != SIZE_MAX, step);
+    }
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "allocations", '[');
+    for (size_t i = 0; i < n; i++) tide_json_u64(j, NULL, s->sums[i].n_allocs);
+    tide_json_close(j, ']');
+    tide_json_open_flat(j, "taken_bytes", '['); // null: no allocator says
+    for (size_t i = 0; i < n; i++) tide_json_u64_if(j, NULL, tells, s->sums[i].taken_bytes);
+    tide_json_close(j, ']');
+}
+
 static void add_executions(tide_json_out *j, const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
     const tide_executions *x = f->executions;
     size_t n_steps = 0;
-    if (x == NULL || x->n == 0 || x->n > TIDE_REPORT_MAX_EXECUTIONS) {
+    if (s->sums == NULL) {
         tide_json_null(j, "executions");
         return;
     }
@@ -400,6 +442,7 @@ static void add_executions(tide_json_out *j, const tide_report_side *s) {
         tide_json_u64(j, NULL, tide_report_time(f, left ? (int64_t)x->items[i].end_ns : f->end));
     }
     tide_json_close(j, ']');
+    add_execution_sums(j, s, x->n);
     tide_json_open(j, "steps", '[');
     for (size_t i = 0; i < x->n; i++) {
         const bool repeats = s->repeats.n > 0 && s->repeats.is_repeated[i];
@@ -435,6 +478,33 @@ static void add_rooms(tide_json_out *j, const tide_report_side *s) {
     tide_json_close(j, ']');
 }
 
+/// When the pool was fragmented most; null: nothing is known of its free bytes.
+static void add_worst(tide_json_out *j, const tide_report_side *s, size_t pool) {
+    enum { MOST_NAMES = 8 };
+    const tide_report_worst *w = s->worst != NULL ? &s->worst[pool] : NULL;
+    if (w == NULL || !w->is_known) {
+        tide_json_null(j, "worst");
+        return;
+    }
+    tide_json_open_flat(j, "worst", '{');
+    tide_json_u64(j, "t", tide_report_time(s->facts, w->worst.at.t));
+    tide_json_u64_if(j, "event", s->facts->is_trace, w->worst.at.event);
+    tide_json_real(j, "share", (double)w->worst.share);
+    tide_json_u64(j, "free_bytes", w->worst.free_bytes);
+    tide_json_u64(j, "largest_free_bytes", w->worst.largest_free_bytes);
+    tide_json_u64(j, "n_splits", w->splits.n);
+    tide_json_open_flat(j, "splits", '['); // [number, name, bytes] of the largest
+    for (size_t i = 0; i < w->splits.n && i < MOST_NAMES; i++) {
+        tide_json_open_flat(j, NULL, '[');
+        tide_json_u64(j, NULL, w->splits.items[i].id);
+        tide_json_text(j, NULL, w->splits.items[i].name);
+        tide_json_u64(j, NULL, w->splits.items[i].bytes);
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, ']');
+    tide_json_close(j, '}');
+}
+
 static void add_pools(tide_json_out *j, const tide_report_side *s) {
     tide_json_open(j, "pools", '[');
     for (size_t i = 0; i < s->pools.n; i++) {
@@ -447,6 +517,7 @@ static void add_pools(tide_json_out *j, const tide_report_side *s) {
         tide_json_bool(j, "planned", p->is_planned);
         tide_json_u64(j, "context", p->context);
         tide_json_u64_if(j, "wasted_bytes", p->is_planned, p->wasted_bytes);
+        add_worst(j, s, i);
         tide_json_close(j, '}');
     }
     tide_json_close(j, ']');

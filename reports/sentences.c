@@ -33,10 +33,29 @@ static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact 
     take(ctx, "Will it fit", value, note);
 }
 
+/// An allocator that may keep what it does not tell; NULL: there is none.
+static const char *silent_allocator(const tide_report_side *s) {
+    for (size_t i = 0; i < s->pools.n; i++)
+        if (s->pools.items[i].reserved_bytes == TIDE_UNKNOWN_BYTES) return s->pools.items[i].name;
+    return NULL;
+}
+
+static void unknown_reserved_fact(const tide_report_side *s, take_fact take, void *ctx) {
+    char note[200], held[24];
+    const char *name = silent_allocator(s);
+    if (!s->facts->is_trace || name == NULL) return;
+    snprintf(note, sizeof note, "%.64s does not record what it takes from the system; blocks held %s at most", name,
+             tide_format_bytes(s->reserved_bytes, held, sizeof held));
+    take(ctx, "Peak reserved", "not known", note);
+}
+
 /// What runs out first: what is taken from the system, which is more than what is live.
 static void reserved_fact(const tide_report_side *s, take_fact take, void *ctx) {
     char value[64], note[160], when[48], more[24];
-    if (!s->knows_reserved) return;
+    if (!s->knows_reserved) {
+        unknown_reserved_fact(s, take, ctx);
+        return;
+    }
     tide_report_format_time(s->facts, s->reserved_at.t, true, when, sizeof when);
     if (s->reserved_bytes > s->facts->peak_bytes)
         snprintf(note, sizeof note, "taken from the system, at %s: %s more than is live at the peak", when,
@@ -131,7 +150,7 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
                  grow > 0 ? ", some of them more and more" : "",
                  s->leaks.n_lost > 0 ? "; events were lost: some may have been freed" : "");
         take(ctx, "Never freed", value, s->leaks.n == 0 ? "" : note);
-        if (s->pools.cached_bytes > 0)
+        if (s->pools.cached_bytes > 0 && s->pools.cached_bytes != TIDE_UNKNOWN_BYTES)
             take(ctx, "Cached at the peak", tide_format_bytes(s->pools.cached_bytes, value, sizeof value),
                  "reserved, but held by no block");
     }

@@ -30,8 +30,8 @@ static const tide_column kind_columns[] = {
     {"predicted_bytes", "Predicted", BYTES, TIDE_AT(tide_trace_kind, predicted_bytes)},
     {"measured_bytes", "Measured peak", BYTES, TIDE_AT(tide_trace_kind, peak_bytes)},
     {"difference_bytes", "Predicted - measured", TIDE_UNIT_CHANGE, .get = kind_difference},
-    {"reserved_peak_bytes", "Reserved peak", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
-    {"requested_bytes", "Requested in all", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
+    {"reserved_peak_bytes", "Active peak", BYTES, TIDE_AT(tide_trace_kind, peak_reserved_bytes)},
+    {"requested_bytes", "Allocated in the run", BYTES, TIDE_AT(tide_trace_kind, requested_bytes)},
     {"live_at_end_bytes", "Live at the end", BYTES, TIDE_AT(tide_trace_kind, live_at_end_bytes)},
 };
 
@@ -210,32 +210,55 @@ static size_t pair_tables(const tide_report *r, tide_report_table *out) {
     return take(tables, sizeof tables / sizeof tables[0], "", "", out);
 }
 
+/// What the columns of allocators mean; where none tells what it took, those of it are left out.
+static const char *words_for_pools(const tide_report_side *s) {
+    if (!s->facts->is_trace) return "";
+    for (size_t i = 0; i < s->pools.n; i++)
+        if (s->pools.items[i].reserved_bytes == TIDE_UNKNOWN_BYTES)
+            return "Active is what blocks hold, rounding included. What they took from the system is not known where "
+                   "an "
+                   "allocator keeps blocks and does not record it.";
+    return "Cached is reserved but held by no block; never used: by no block at any time.";
+}
+
+static const char *words_for_without(const tide_report_side *s) {
+    return s->facts->is_trace
+               ? "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
+                 "constraint; and what a plan of the rest takes. A block that is not of a plan goes in every "
+                 "execution, "
+                 "with all of its name and operator."
+               : "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
+                 "constraint; and what a plan of the rest takes.";
+}
+
 static size_t side_tables(const tide_report *r, const tide_report_side *s, const char *of, tide_report_table *out) {
     const tide_table_view view = {.facts = s->facts};
     const bool is_trace = s->facts->is_trace;
     tide_report_table tables[] = {
         {kinds(s), .title = "Predicted and measured, by kind",
-         .what = "Predicted is what the plan says, measured the highest that was live."},
+         .what = is_trace
+                     ? "Predicted is what the plan says, measured the highest that was live; active is the same with "
+                       "rounding, allocated what all allocations of the run asked for, one after the other."
+                     : "Predicted is what the plan says, measured the highest that was live."},
         {tide_table_of_parts(&view, &s->why), .title = "What the peak is made of",
          .what = "Each byte that is held at the peak is in one part: they sum to it."},
         {tide_table_of_owners(&view, &s->why), .title = "The peak by operator",
          .what = "What is live at the peak, by who made it."},
         {tide_table_of_live(&view, &s->why), .title = "Alive at the peak",
          .what = "Largest first. Of an alias counts what it alone keeps."},
-        {tide_table_of_without(&view, &s->why), .title = "What would lower the peak",
-         .what = "If one tensor and all that lie in it were not there and nothing else changed: the next binding "
-                 "constraint; and what a plan of the rest takes."},
+        {tide_table_of_without(&view, &s->why), .title = "What would lower the peak", .what = words_for_without(s)},
         {tide_table_of_ways(&view, &s->why), .title = "How to get there",
          .what = "Changes that a run could follow, each planned: the plan with it. Run twice: operators."},
         {operators(s), .title = "Operators",
          .what =
              is_trace
                  ? "What each one makes and frees the first time it runs, weights, inputs and outputs aside. Tensors "
-                   "that share bytes of a buffer count together."
+                   "that share bytes of a buffer count together. Highest is what is live meanwhile: of a plan's "
+                   "buffer what tensors use of it."
                  : "What each one makes and frees, weights, inputs and outputs aside. Tensors that share bytes "
                    "count together."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",
-         .what = is_trace ? "Cached is reserved but held by no block; never used: by no block at any time." : ""},
+         .what = words_for_pools(s)},
         {tide_table_of_leaks(&view, &s->leaks), .title = "Never freed",
          .what = "Grouped by who allocated them; those that grow first.",
          .empty = is_trace ? "Everything was freed." : NULL},

@@ -302,15 +302,15 @@ static void take_sql(tide_tui_app *app, const tide__query_result *result) {
 typedef struct worst_query {
     size_t pool;
     char name[64];
-    int64_t t0, t1; ///< the window, then the moment
-    float share;
+    int64_t t0, t1; ///< the window
+    tide_pool_worst found;
 } worst_query;
 
 static tide_status run_worst(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                              tide_error *err) {
     (void)b;
     worst_query *q = ctx;
-    return tide_pools_worst(a, q->pool, &q->t0, &q->t1, &q->share, progress, err);
+    return tide_pools_worst(a, q->pool, q->t0, q->t1, progress, &q->found, err);
 }
 
 static void take_worst(tide_tui_app *app, const tide__query_result *result) {
@@ -321,8 +321,8 @@ static void take_worst(tide_tui_app *app, const tide__query_result *result) {
     } else if (result->status != TIDE_OK) {
         tide_tui_say(&app->st, true, "%s", result->error);
     } else {
-        tide_tui_show_moment(&app->st, (tide_moment){q->t0, 0});
-        tide_tui_say(&app->st, false, "%s: %.0f %% fragmented", q->name, 100 * (double)q->share);
+        tide_tui_show_moment(&app->st, q->found.at);
+        tide_tui_say(&app->st, false, "%s: %.0f %% fragmented", q->name, 100 * (double)q->found.share);
     }
 }
 

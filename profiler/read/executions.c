@@ -385,6 +385,11 @@ size_t tide_execution_step_at_ns(const tide_executions *x, const tide_execution 
 
 const tide_plan_live *tide__executions_live(const tide_executions *x) { return &inside(x)->live; }
 
+uint32_t tide__executions_lane(const tide_executions *x, int32_t thread) {
+    const lane_entry *found = tide_map_find(&inside(x)->lane_of, (uint64_t)thread + 1);
+    return found != NULL ? (uint32_t)found->lane : UINT32_MAX;
+}
+
 bool tide_executions_works_in(const tide_executions *x, uint64_t block_id) {
     return block_id != 0 && tide_map_find(&inside(x)->buffers, block_id) != NULL;
 }

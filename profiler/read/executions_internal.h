@@ -10,5 +10,7 @@
 
 /// What the plan has alive; only where there is a plan.
 const tide_plan_live *tide__executions_live(const tide_executions *x);
+/// The lane of a thread of the trace; UINT32_MAX: it executes nothing of the run.
+uint32_t tide__executions_lane(const tide_executions *x, int32_t thread);
 
 #endif

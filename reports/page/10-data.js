@@ -16,6 +16,7 @@ function prepare(side) {
   const shift = (list) => { for (let i = 0; i < list.length; i++) list[i] -= side.zero; };
   shift(it.begin); shift(it.end); shift(side.steps.begin);
   side.peak.t -= side.zero;
+  for (const p of side.pools) if (p.worst) p.worst.t -= side.zero;
   for (const r of [...side.rooms, ...side.buffers]) { r.begin -= side.zero; r.end = r.end === null ? Infinity : r.end - side.zero; }
   addWeights(side);
   addSteps(side);
@@ -103,7 +104,7 @@ function standFor(side, weights) {
 function addSteps(side) {
   const x = side.executions, found = [];
   if (x) {
-    for (const list of [x.begin, x.end]) for (let k = 0; k < list.length; k++) list[k] -= side.zero;
+    for (const list of [x.begin, x.end, x.peak_at]) for (let k = 0; k < list.length; k++) list[k] -= side.zero;
     x.begin.forEach((begin, k) => {
       let t = begin;
       if (x.steps[k]) x.steps[k].forEach((by, i) => found.push([t += by, i]));
@@ -144,9 +145,10 @@ function bytes(n) {
   return (n < 0 ? '\u2212' : '') + v.toFixed(digits) + ' ' + units[u];
 }
 function exact(n) { return n.toLocaleString('en') + ' B'; }
+function scaleOfTime(side) { return [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']].find(([f]) => side.span >= f * 2) || [1, 'ns']; }
 function time(side, t) {
   if (side.axis === 'steps') return String(Math.round(t));
-  const scale = [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']].find(([f]) => side.span >= f * 2) || [1, 'ns'];
+  const scale = scaleOfTime(side);
   const since = t + side.zero, v = since / scale[0];
   const more = Math.max(0, Math.ceil(Math.log10((since + 1) / (side.span + 1)))); // digits for the way to the axis
   return (scale[0] === 1 ? Math.round(v) : +v.toPrecision(Math.min(15, 6 + more))) + ' ' + scale[1];

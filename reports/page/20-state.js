@@ -118,10 +118,11 @@ function passes(s, i) {
   if (state.kind === 'changing') return s.items.begin[i] > 0 || s.items.end[i] < s.span;
   return s.kindOf(i) === state.kind;
 }
-/// By name or operator; 0x7f12 and @4096: what lies at that address, of a plan at that place, at any time.
+/// By name or operator, or by the number in the column of places; 0x7f12 and @4096: what lies at that address, of a plan
+/// at that place, at any time.
 function matches(s, i, want) {
   const found = /^(0x[\da-f]+|@(?:0x[\da-f]+|\d+))$/.exec(want), it = s.items;
-  if (!found) return s.haystack[i].includes(want);
+  if (!found) return s.haystack[i].includes(want) || it.place[i] !== null && String(it.place[i]) === want;
   const address = +found[1].replace('@', ''), lies = (at) => it.place[i] <= at && at < it.place[i] + it.reserved_bytes[i];
   if (it.place[i] === null) return false;
   if (s.axis === 'steps' || it.role[i] === null) return lies(address);

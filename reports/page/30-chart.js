@@ -28,10 +28,27 @@ const tOf = (c, x) => state.t0 + (x - left) / c.plot * (state.t1 - state.t0);
 
 function ticks(lo, hi, want) {
   const raw = (hi - lo) / want, base = Math.pow(10, Math.floor(Math.log10(raw)));
-  const step = [1, 2, 5, 10].map((f) => f * base).find((f) => f >= raw);
+  const step = Math.max(1, [1, 2, 5, 10].map((f) => f * base).find((f) => f >= raw)); // nothing is between two steps or nanoseconds
   const out = [];
   for (let t = Math.ceil(lo / step) * step; t <= hi; t += step) out.push(t);
-  return here().axis === 'steps' ? out.filter((t) => Number.isInteger(+t.toFixed(6))) : out;
+  return out;
+}
+/// What stands at a tick: digits enough to tell it from the next one.
+function tickWords(s, since, step) {
+  if (s.axis === 'steps') return String(since);
+  const [scale, unit] = scaleOfTime(s);
+  return +(since / scale).toFixed(Math.min(12, Math.max(0, Math.ceil(-Math.log10(step / scale) - 1e-9)))) + ' ' + unit;
+}
+/// Ticks and their words, as many as have room beside each other, but one at least where there is any.
+function labelledTicks(g, s, lo, hi, width) {
+  let before = [];
+  for (let want = Math.max(4, width / 90); ; want /= 1.5) {
+    const all = ticks(lo, hi, want), step = all.length > 1 ? all[1] - all[0] : Math.max(hi - lo, 1), list = all.map((t) => [t, tickWords(s, t, step)]);
+    const widest = list.reduce((most, [, words]) => Math.max(most, g.measureText(words).width), 0);
+    if (!list.length) return before.slice(0, 1);
+    if (list.length < 2 || widest + 10 <= width * step / (hi - lo)) return list;
+    before = list;
+  }
 }
 function cut(g, text, width) {
   if (g.measureText(text).width <= width) return text;
@@ -89,18 +106,24 @@ function scaleOf(s, top, base, height) {
   };
   return {y, ground};
 }
+/// A level by its names, from the longest on. What lies below it is a part of its height and never left out.
+function levelWords(s, names, size) {
+  const short = (n) => bytes(n).replace(/ (\w)i?B?$/, '$1'), below = s.levels.below_bytes;
+  if (!below) return names.map((name) => name + ' ' + bytes(size));
+  const sum = (name, f) => name + ' ' + f(size) + ' + ' + f(below);
+  return [sum(names[0], bytes) + ' ' + s.levels.below, ...names.flatMap((name) => [sum(name, bytes), sum(name, short)]), short(size) + '+' + short(below)];
+}
 function drawCurve() {
   const s = here(), c = canvasOf('live-curve', curveHeightOf(s)), g = c.g, n = Math.max(1, Math.floor(c.plot));
   const levels = [];
   if (s.levels) {
     const same = s.levels.plan_bytes === s.levels.bound_bytes;
-    const rest = s.levels.below_bytes ? ' + ' + bytes(s.levels.below_bytes) + ' ' + s.levels.below : '';
-    if (!same) levels.push([s.levels.plan_bytes, 'plan ' + bytes(s.plan.bytes) + rest, colours.plan, [2, 3], -7]);
-    levels.push([s.levels.bound_bytes, (same ? 'plan = lower bound ' : 'lower bound ') + bytes(s.plan.lower_bound_bytes) + rest, colours.bound, [7, 4], same ? -7 : 8]);
+    if (!same) levels.push([s.levels.plan_bytes, levelWords(s, ['plan'], s.plan.bytes), colours.plan, [2, 3], -7]);
+    levels.push([s.levels.bound_bytes, levelWords(s, same ? ['plan = lower bound', 'plan = bound', 'bound'] : ['lower bound', 'bound'], s.plan.lower_bound_bytes), colours.bound, [7, 4], same ? -7 : 8]);
   }
-  if (s.fit && s.fit.left_bytes > 0) levels.push([s.fit.left_bytes, s.process ? 'capacity less the program' : 'capacity', colours.peak, [], -7]);
+  if (s.fit && s.fit.left_bytes > 0) levels.push([s.fit.left_bytes, s.process ? ['capacity less the program', 'capacity'] : ['capacity'], colours.peak, [], -7]);
   const other = sides.length > 1 && sides[1 - state.side].axis === s.axis ? sides[1 - state.side] : null;
-  if (s.reserved_curve) levels.push([s.reserved.bytes, 'reserved ' + bytes(s.reserved.bytes), colours.other, null, 8]);
+  if (s.reserved_curve) levels.push([s.reserved.bytes, ['reserved ' + bytes(s.reserved.bytes)], colours.other, null, 8]);
   let top = s.peak.bytes;
   for (const [v] of levels) if (v < 4 * s.peak.bytes) top = Math.max(top, v);
   if (other && other.peak.bytes < 4 * top) top = Math.max(top, other.peak.bytes);
@@ -113,11 +136,11 @@ function drawCurve() {
     g.fillStyle = colours.line; g.fillRect(left, Math.round(y(v)), c.plot, 1); g.fillStyle = colours.mute;
   }
   g.textAlign = 'center';
-  for (const since of ticks(state.t0 + s.zero, state.t1 + s.zero, c.plot / 90)) {
+  for (const [since, words] of labelledTicks(g, s, state.t0 + s.zero, state.t1 + s.zero, c.plot)) {
     const t = since - s.zero;
     g.fillStyle = colours.line; g.fillRect(Math.round(xOf(c, t)), curveTop, 1, base - curveTop);
     g.fillStyle = colours.mute; g.textAlign = xOf(c, t) > left + c.plot - 24 ? 'right' : 'center';
-    g.fillText(time(s, t), Math.min(xOf(c, t), left + c.plot + 4), plotHeight - 10);
+    g.fillText(words, Math.min(xOf(c, t), left + c.plot + 4), plotHeight - 10);
   }
   const cols = columnsOf(s.curve, s, n), bands = hasBands(s);
   g.fillStyle = colours.soft;
@@ -140,7 +163,7 @@ function drawCurve() {
   const taken = [];
   for (let [v, words, colour, dash, shift] of levels) {
     if (v > top && dash) continue;
-    if (v > top) words += ' \u2191'; // above the picture
+    if (v > top) words = words.map((text) => text + ' \u2191'); // above the picture
     let at = y(v) + shift;
     while (taken.some((t) => Math.abs(t - at) < 13)) at += 13;
     taken.push(at);
@@ -148,7 +171,7 @@ function drawCurve() {
       g.strokeStyle = colour; g.setLineDash(dash);
       g.beginPath(); g.moveTo(left, y(v)); g.lineTo(left + c.plot, y(v)); g.stroke(); g.setLineDash([]);
     }
-    g.fillStyle = colour; label(g, fitting(g, [words, words.replace(/ \D*$/, ''), words.split(' + ')[0]], c.plot - 8), left + 4, at);
+    g.fillStyle = colour; label(g, fitting(g, words, c.plot - 8), left + 4, at);
   }
   vertical(c, s.peak.t, colours.peak, [3, 3], curveTop, base);
   vertical(c, state.cursor, colours.accent, [], curveTop, base);

@@ -15,7 +15,7 @@ function stepMoment(s, k, text) {
 function executionMoment(s, number, part) {
   const x = s.executions, k = +number;
   if (!x || k >= x.begin.length) return null;
-  if (part === undefined) return isExact(s) ? fullest(s, x.begin[k], x.end[k]).t : null;
+  if (part === undefined) return x.peak_at[k];
   if (part === 'begin') return x.begin[k];
   if (part === 'end') return x.end[k];
   return stepMoment(s, k, part);
@@ -139,16 +139,14 @@ function drawExecutionTable() {
   const s = here(), x = s.executions, box = el('live-executions');
   if (box.dataset.side === String(state.side)) return;
   box.dataset.side = state.side;
-  el('live-executions-box').hidden = !x || !isExact(s);
-  if (el('live-executions-box').hidden) return;
-  const begins = [], it = s.items;
-  for (let i = 0; i < s.n; i++) if (!isTensor(s, i)) begins.push(it.begin[i]);
-  begins.sort((a, b) => a - b);
-  box.replaceChildren(tableOf(['Execution', 'Took', 'Peak', 'At', 'Step', 'Allocations', 'Taken from the system'], x.begin.map((begin, k) => {
-    const top = fullest(s, begin, x.end[k]), taken = s.rooms.filter((r) => !s.pools[r.pool].planned && r.begin >= begin && r.begin <= x.end[k]);
-    return [String(k), timeSpan(x.end[k] - begin), {bytes: top.live}, momentButton(s, top.t), stepName(s, stepAt(s, top.t)),
-      String(upTo(begins, x.end[k]) - upTo(begins, begin - 1)), {bytes: taken.reduce((sum, r) => sum + r.bytes, 0)}];
-  }), 'Executions'));
+  el('live-executions-box').hidden = !x;
+  if (!x) return;
+  const several = x.lanes > 1, note = document.createElement('p');
+  note.className = 'mute';
+  note.textContent = 'Peak: the most that is live while it goes on, whoever made it' + (several ? ', other contexts too' : '') + '. Allocations and what was taken from the system: by its own thread' + (several ? ', so that each counts once' : '') + '.';
+  box.replaceChildren(note, tableOf(['Execution', ...(several ? ['Context'] : []), 'Took', 'Peak', 'At', 'Step', 'Allocations', 'Taken from the system'], x.begin.map((begin, k) =>
+    [String(k), ...(several ? [String(x.lane[k] + 1)] : []), timeSpan(x.end[k] - begin), {bytes: x.peak_bytes[k]}, momentButton(s, x.peak_at[k]), x.peak_step[k] === null ? '' : stepName(s, x.peak_step[k]),
+      String(x.allocations[k]), x.taken_bytes[k] === null ? '' : {bytes: x.taken_bytes[k]}]), 'Executions'));
 }
 function timeSpan(ns) {
   const [f, unit] = [[1e9, 's'], [1e6, 'ms'], [1e3, '\u00b5s']].find(([by]) => ns >= by) || [1, 'ns'];
@@ -210,5 +208,5 @@ function startMoments() {
   const lists = [['live-two-box', () => {}], ['live-kind-box', drawKindPeaks], ['live-executions-box', drawExecutionTable]];
   for (const [id, f] of lists) el(id).addEventListener('toggle', () => { if (el(id).open) f(); });
   onChange(() => { for (const [id, f] of lists) if (el(id).open) f(); });
-  onChange(() => { el('live-executions-box').hidden = !here().executions || !isExact(here()); el('live-kind-box').hidden = !isExact(here()); });
+  onChange(() => { el('live-executions-box').hidden = !here().executions; el('live-kind-box').hidden = !isExact(here()); });
 }

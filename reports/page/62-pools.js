@@ -193,8 +193,10 @@ function drawBands() {
     const p = s.pools[k], lines = [p.name + (p.context ? ' #' + p.context : ''), p.kind, bytes(valueAt(used, state.cursor)) + ' of ' + bytes(valueAt(had, state.cursor))];
     g.textAlign = 'right';
     lines.forEach((words, n) => { g.fillStyle = n ? colours.mute : colours.fg; g.fillText(cut(g, words, left - 14), left - 8, base - bandHeight + 6 + 14 * n); });
-    if (s.axis === 'steps') for (const i of throughPool(s, k)) {
-      const a = Math.max(xOf(c, it.begin[i]), left), room = Math.min(xOf(c, it.end[i]), left + c.plot) - a;
+    const named = s.axis === 'steps' ? throughPool(s, k) : [], begins = named.map((i) => it.begin[i]).sort((a, b) => a - b);
+    for (const i of named) { // up to where the next one begins, which may lie in it
+      const until = Math.min(it.end[i], begins[upTo(begins, it.begin[i])] ?? Infinity);
+      const a = Math.max(xOf(c, it.begin[i]), left), room = Math.min(xOf(c, until), left + c.plot) - a;
       if (room < 30) continue;
       g.textAlign = 'left'; g.fillStyle = colours.fg; label(g, cut(g, s.name(i), room - 8), a + 4, base - 8);
     }
@@ -234,65 +236,46 @@ function heading(words) { const h = document.createElement('h4'); h.textContent 
 
 // ---- fragmentation ----
 
-/// The moment of the largest share of free bytes that lies outside of the largest free stretch; null: never any.
-function worstOf(s, pool) {
-  const now = new Map(), changes = [];
-  for (const room of roomsOf(s, pool)) {
-    walkRoom(s, room, (t, list) => {
-      const free = freeIn(room, list);
-      changes.push([t, room, free.reduce((sum, [lo, hi]) => sum + hi - lo, 0), largestOf(free)]);
-    });
-    if (room.end !== Infinity) changes.push([room.end, room, 0, 0]);
-  }
-  changes.sort((a, b) => a[0] - b[0]);
-  let worst = null;
-  changes.forEach(([t, room, free, largest], k) => {
-    now.set(room, [free, largest]);
-    if (k + 1 < changes.length && changes[k + 1][0] === t || t < 0 || t > s.span) return;
-    let sum = 0, most = 0;
-    for (const [f, l] of now.values()) { sum += f; most = Math.max(most, l); }
-    const share = sum ? 1 - most / sum : 0;
-    if (sum && (!worst || share > worst.share)) worst = {t, share, free: sum, largest: most};
-  });
-  return worst;
+/// The item that a block is, or a tensor of that name that is alive then; -1: none.
+function itemOfSplit(s, p, id, name) {
+  if (!p.planned) return s.items.id.indexOf(id);
+  const alive = (i) => s.items.begin[i] <= p.worst.t && p.worst.t <= endOf(s, s.items, i), lane = (i) => p.context === 0 || s.items.execution[i] !== null && s.executions.lane[s.items.execution[i]] === p.context - 1;
+  return (s.byName.get(name) || []).find((i) => isTensor(s, i) && alive(i) && lane(i)) ?? -1;
 }
-/// Blocks with free memory on both sides, in their segment: they split it.
-function splitters(s, pool, t) {
-  const out = [];
-  for (const room of roomsOf(s, pool)) {
-    if (!isThere(room, t)) continue;
-    const list = liesIn(s, room, t), free = freeIn(room, list);
-    if (free.length > 1) out.push(...list.filter((b) => b.lo >= free[0][1] && b.hi <= free[free.length - 1][0]));
-  }
-  return out.sort((a, b) => b.bytes - a.bytes);
-}
+/// After which event each pool was fragmented most, as `goto fragmented` of the terminal view says it.
 function drawWorst() {
   const s = here(), rows = [];
   s.pools.forEach((p, k) => {
-    const w = roomsOf(s, k).length ? worstOf(s, k) : null;
+    const w = p.worst, names = document.createElement('span');
     if (!w) return;
-    const those = splitters(s, k, w.t), names = document.createElement('span');
-    those.slice(0, 8).forEach((b, n) => names.append(n ? ', ' : '', b.item >= 0 ? itemButton(b.item, b.name) : b.name, ' ' + bytes(b.bytes)));
-    if (!those.length) names.append(w.share > 0 ? 'no block: it lies in several segments' : '');
-    if (those.length > 8) names.append(' and ' + (those.length - 8) + ' more');
-    rows.push([poolName(s, k), (100 * w.share).toFixed(1) + ' %', momentButton(s, w.t), {bytes: w.free}, {bytes: w.largest}, names]);
+    w.splits.forEach(([id, name, size], n) => { const item = itemOfSplit(s, p, id, name); names.append(n ? ', ' : '', item >= 0 ? itemButton(item, name) : name, ' ' + bytes(size)); });
+    if (!w.n_splits) names.append(w.share > 0 ? 'no block: it lies in several segments' : '');
+    if (w.n_splits > w.splits.length) names.append(' and ' + (w.n_splits - w.splits.length) + ' more');
+    rows.push([poolName(s, k), (100 * w.share).toFixed(1) + ' %', momentButton(s, w.t), {bytes: w.free_bytes}, {bytes: w.largest_free_bytes}, names]);
   });
   el('pools-worst').replaceChildren(...(rows.length ? [heading('Most fragmented'), tableOf(['Pool', 'Fragmented', 'At', 'Free', 'Largest free', 'Split by'], rows, 'Most fragmented')] : []));
 }
 
 // ---- tensors of a plan's pools ----
 
-/// The tensors that have a pool of a colouring plan, one at a time.
+/// The tensors whose bytes lie in a pool of a colouring plan; a result in place or a view in that of what it lies in.
 const isColoured = (s) => s.axis === 'steps' && s.pools.length > 0 && /^pool /.test(s.pools[0].name);
 function throughPool(s, k) {
   const it = s.items, p = s.pools[k];
   if (!isColoured(s)) return [];
   p.tensors = p.tensors || roomsOf(s, k).flatMap((room) => {
     const out = [];
-    for (let i = 0; i < s.n; i++) if (it.lies_in[i] === null && it.reserved_bytes[i] > 0 && isIn(s, room, i)) out.push(i);
-    return out;
+    for (let i = 0; i < s.n; i++) if (it.reserved_bytes[i] > 0 && isIn(s, room, i)) out.push(i);
+    return out.sort((a, b) => it.reserved_bytes[b] - it.reserved_bytes[a] || it.begin[a] - it.begin[b]);
   });
   return p.tensors;
+}
+/// The least that is free of the pool while a tensor is there: what shares its bytes counts, each byte once.
+function leftOver(s, room, i) {
+  const {used} = poolCurves(s, room.pool), end = s.items.end[i];
+  let most = valueAt(used, s.items.begin[i]);
+  for (let k = upTo(used.t, s.items.begin[i]); k < used.t.length && used.t[k] < end; k++) most = Math.max(most, used.bytes[k]);
+  return Math.max(0, room.bytes - most);
 }
 /// What each tensor leaves of its pool, while it is in it.
 function drawWaste() {
@@ -301,7 +284,7 @@ function drawWaste() {
   if (!isColoured(s)) return;
   const rows = s.rooms.flatMap((room) => throughPool(s, room.pool).map((i) => [room, i]));
   box.replaceChildren(heading('Tensors that pass through the pools'), tableOf(['Tensor', 'Pool', 'From', 'To', 'Bytes', 'Left over'], rows.slice(0, 2000).map(([room, i]) =>
-    [itemButton(i, s.name(i)), s.pools[room.pool].name, momentButton(s, it.begin[i]), momentButton(s, it.end[i]), {bytes: it.reserved_bytes[i]}, {bytes: room.bytes - it.reserved_bytes[i]}]), 'Tensors of the pools'));
+    [itemButton(i, s.name(i)), s.pools[room.pool].name, momentButton(s, it.begin[i]), momentButton(s, it.end[i]), {bytes: it.reserved_bytes[i]}, {bytes: leftOver(s, room, i)}]), 'Tensors of the pools'));
 }
 
 function drawPools() {

@@ -88,10 +88,12 @@ static inline void record_random(const char *path, uint64_t seed, const tide_mem
         t += tide_rng_below(&rng, 3);
         f.thread = (uint32_t)(1 + k);
         f.scope = NULL;
-        if (tide_rng_below(&rng, 8) == 0)
+        if (tide_rng_below(&rng, 8) == 0) {
+            if (next_id % 3 == 0) feed(&f, t, TIDE_MEM_SEGMENT_ALLOC, 0, TIDE_KIND_KV_CACHE, 4096, NULL);
             feed(&f, t, TIDE_MEM_ALLOC, next_id++, TIDE_KIND_DEFAULT, 64, "beside");
-        else
+        } else {
             go_on(&f, &contexts[k], t, says ? BUFFER_ID + k : 0, &rng);
+        }
     }
     f.thread = 1;
     for (size_t i = 0; i < n_contexts; i++)

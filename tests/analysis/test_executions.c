@@ -116,6 +116,33 @@ static void check_fullest(tide_trace *t, const uint64_t *used, uint64_t n_events
     assert_int_equal(got.event, at);
 }
 
+/// The most fragmented that each pool of the plan was, and after which event first, by looking at each.
+typedef struct worst_seen {
+    float share[64];
+    uint64_t event[64];
+} worst_seen;
+
+static void see_pool(worst_seen *w, const tide_pool *p, uint64_t event) {
+    assert_true(p->number < 64);
+    if (p->largest_free_bytes == TIDE_UNKNOWN_BYTES) return;
+    const float share = p->cached_bytes == 0 ? 0 : (float)(1 - (double)p->largest_free_bytes / (double)p->cached_bytes);
+    if (share <= w->share[p->number]) return;
+    w->share[p->number] = share;
+    w->event[p->number] = event;
+}
+
+static void check_worst(tide_subject *s, const worst_seen *seen) {
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    for (size_t i = 0; i < 64; i++) {
+        tide_error err = TIDE_ERROR_INIT;
+        tide_pool_worst w;
+        if (seen->share[i] <= 0) continue;
+        assert_tide_ok(tide_pools_worst(s, i, facts->begin, facts->end, NULL, &w, &err), &err);
+        assert_true(w.share == seen->share[i]);
+        assert_int_equal(w.at.event, seen->event[i]);
+    }
+}
+
 /// What lies in the pools of the plan, in all contexts, is what lies in the buffers; and a window of one nanosecond
 /// behind an event has no less than what holds after it.
 static void check_plan_pools(const char *path, const uint64_t *in_buffers, uint64_t n_events) {
@@ -123,6 +150,7 @@ static void check_plan_pools(const char *path, const uint64_t *in_buffers, uint6
     tide_subject *s;
     assert_tide_ok(tide_subject_of_trace(path, 1, &s, &err), &err);
     const tide_subject_facts *facts = tide_subject_get_facts(s);
+    worst_seen worst = {0};
     for (uint64_t e = 1; e <= n_events; e++) {
         tide_trace_event event;
         size_t n;
@@ -139,6 +167,7 @@ static void check_plan_pools(const char *path, const uint64_t *in_buffers, uint6
             const tide_pool *p = &pools.items[i];
             if (!p->is_planned) continue;
             active += p->active_bytes;
+            see_pool(&worst, p, e);
             assert_true(h.columns[p->number].active_bytes >= p->active_bytes);
             assert_true(h.columns[p->number].least_cached_bytes <= p->cached_bytes);
             assert_true(p->unused_since <= at.t);
@@ -148,6 +177,7 @@ static void check_plan_pools(const char *path, const uint64_t *in_buffers, uint6
         tide_pool_history_deinit(&h);
         tide_pools_deinit(&pools);
     }
+    check_worst(s, &worst);
     tide_subject_destroy(s);
 }
 
@@ -158,6 +188,42 @@ static uint64_t bytes_in_buffers(tide_trace *t, uint64_t event) {
         if (set.items[i].in_buffer && !set.items[i].is_unused) sum += set.items[i].requested_bytes;
     tide_live_set_deinit(&set);
     return sum;
+}
+
+/// The highest of what is live after each event of an execution, by looking at each.
+static uint64_t highest_in(tide_trace *t, const tide_execution *e, uint64_t n_events) {
+    uint64_t most = 0;
+    for (uint64_t at = e->first_event; at <= n_events && at < e->last_event; at++) {
+        tide_live_set set = live_after(t, at, false);
+        if (set.requested_bytes > most) most = set.requested_bytes;
+        tide_live_set_deinit(&set);
+    }
+    return most;
+}
+
+static uint64_t sql_of_execution(sqlite3 *db, const char *what, const tide_execution *e) {
+    char query[400];
+    snprintf(query, sizeof query,
+             "SELECT coalesce(sum(%s), 0) FROM events WHERE thread = %d AND event_id >= %d AND (%d OR event_id < %d)",
+             what, (int)e->thread, (int)e->first_event, e->last_event == UINT64_MAX, (int)e->last_event);
+    return sql_number(db, query);
+}
+
+/// Peak, allocations and what was taken of each execution, though others overlap with it and events share times.
+static void check_sums(tide_trace *t, sqlite3 *db, const tide_executions *x, uint64_t n_events) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_execution_sum *sums;
+    assert_tide_ok(tide_trace_execution_sums(t, 1, &sums, &err), &err);
+    for (size_t i = 0; i < x->n; i++) {
+        tide_trace_used fullest;
+        assert_tide_ok(tide_trace_fullest(t, 1, i, &fullest, &err), &err);
+        assert_memory_equal(&sums[i].peak, &fullest, sizeof fullest);
+        assert_int_equal(sums[i].peak.live_bytes, highest_in(t, &x->items[i], n_events));
+        assert_int_equal(sums[i].n_allocs, sql_of_execution(db, "op = 'alloc'", &x->items[i]));
+        assert_int_equal(sums[i].taken_bytes,
+                         sql_of_execution(db, "iif(op = 'segment_alloc', reserved_bytes, 0)", &x->items[i]));
+    }
+    tide_host_free(sums);
 }
 
 static void check_recording(uint64_t seed) {
@@ -190,6 +256,7 @@ static void check_recording(uint64_t seed) {
         used[e] = last;
     }
     check_fullest(t, used, info.n_events);
+    check_sums(t, db, x, info.n_events);
     sqlite3_close(db);
     tide_trace_close(t);
     check_plan_pools(d.file, in_buffers, info.n_events);

@@ -53,6 +53,21 @@ static uint64_t second_of_stretches(const history *h, const tide_explanation *e,
     return best;
 }
 
+/// Of those that go the ones that are alive at the moment.
+static void assert_now(const history *h, const tide_explanation *e, const tide_without *w, bool alike) {
+    const block *b = block_at(h, e->live.items[w->live].id, e->live.at.event);
+    uint64_t n = 0, bytes = 0;
+    for (size_t i = 0; i < e->live.n; i++) {
+        const tide_live_item *x = &e->live.items[i];
+        const block *other = block_at(h, x->id, e->live.at.event);
+        if (x->shape.persistent || (alike ? !are_alike(b, other) : other != b)) continue;
+        n++;
+        bytes += x->counts_bytes;
+    }
+    assert_int_equal(w->n_now, n);
+    assert_int_equal(w->bytes, bytes);
+}
+
 static void assert_without(const history *h, const tide_explanation *e, bool alike) {
     for (size_t i = 0; i < e->n_without; i++) {
         const tide_without *w = &e->without[i];
@@ -61,6 +76,7 @@ static void assert_without(const history *h, const tide_explanation *e, bool ali
         assert_int_equal(w->peak_bytes, peak_without(h, b, alike, &event, &n));
         assert_int_equal(w->at.event, event);
         assert_int_equal(w->n_alike, n);
+        assert_now(h, e, w, alike);
         if (event > 0) assert_int_equal(w->at.t, h->events[event - 1].t_ns);
         for (size_t k = 0; alike && k < i; k++)
             assert_false(are_alike(b, block_at(h, e->live.items[e->without[k].live].id, e->live.at.event)));
@@ -247,7 +263,8 @@ static void every_iteration(void **state) {
     tide_text t = {0};
     tide_explanation_print(&e, s, 3, &t);
     assert_text_has(tide_text_str(&t),
-                    "Without out (640 B, 3 of that name made by conv) the peak would be 320 B, 66.7 % lower, at ");
+                    "Without out (640 B, 1 now of 3 in the run made by conv, which all go) the peak would be 320 B, "
+                    "66.7 % lower, at ");
     tide_text_deinit(&t);
     tide_explanation_deinit(&e);
     tide_subject_destroy(s);

@@ -424,7 +424,32 @@ static void check_history(tide_subject *s, const tide_pools *at, int64_t step, c
     assert_int_equal(wide, tide_subject_get_facts(s)->end);
 }
 
-/// Every root that has a pool, once: by pool, the largest first, with what it leaves over.
+/// What rectangles of the tensor's root hold at a step.
+static uint64_t held_with(const tide_occupied *list, size_t n, uint32_t root, int64_t step) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        if (list[i].root == root && list[i].begin_step <= step && step < list[i].end_step)
+            sum += list[i].hi_bytes - list[i].lo_bytes;
+    return sum;
+}
+
+static uint64_t most_held_with(const tide_memory_plan *plan, uint32_t tensor) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_lifetime *l = &plan->lifetimes.items[tensor];
+    const uint32_t root = tide_lifetimes_root(&plan->lifetimes, tensor, NULL);
+    tide_occupied *list;
+    size_t n;
+    uint64_t most = 0;
+    assert_tide_ok(tide_lifetimes_occupied(&plan->lifetimes, &list, &n, &err), &err);
+    for (int64_t step = l->begin_step; step < l->end_step; step++) {
+        const uint64_t bytes = held_with(list, n, root, step);
+        if (bytes > most) most = bytes;
+    }
+    tide_host_free(list);
+    return most;
+}
+
+/// Every tensor whose bytes lie in a pool, aliases too, once: by pool, the largest first, with what it leaves over.
 static void check_tensors(tide_subject *s, const tide_memory_plan *plan) {
     tide_error err = TIDE_ERROR_INIT;
     tide_pool_tensors t;
@@ -433,14 +458,15 @@ static void check_tensors(tide_subject *s, const tide_memory_plan *plan) {
     assert_int_equal(t.n_pools, plan->n_pools);
     for (uint32_t i = 0; i < plan->lifetimes.n; i++) {
         const tide_lifetime *l = &plan->lifetimes.items[i];
-        if (plan->n_pools == 0 || plan->pools[i] < 0 || l->size_bytes == 0) continue;
-        const size_t pool = (size_t)plan->pools[i];
+        const uint32_t root = tide_lifetimes_root(&plan->lifetimes, i, NULL);
+        if (plan->n_pools == 0 || plan->pools[root] < 0 || l->size_bytes == 0) continue;
+        const size_t pool = (size_t)plan->pools[root];
         size_t n_found = 0;
         for (size_t k = t.first[pool]; k < t.first[pool + 1]; k++) {
             if (strcmp(t.items[k].name, l->name) != 0 || t.items[k].begin != l->begin_step) continue;
             assert_int_equal(t.items[k].end, l->end_step);
-            assert_int_equal(t.items[k].bytes, tide_lifetime_aligned_bytes(l));
-            assert_int_equal(t.items[k].left_over, plan->pool_list[pool].size_bytes - tide_lifetime_aligned_bytes(l));
+            assert_int_equal(t.items[k].bytes, root == i ? tide_lifetime_aligned_bytes(l) : l->size_bytes);
+            assert_int_equal(t.items[k].left_over, plan->pool_list[pool].size_bytes - most_held_with(plan, i));
             n_found++;
         }
         assert_int_equal(n_found, 1);
@@ -556,16 +582,62 @@ static void the_worst_moment(void **state) {
     tide_subject *s = subject_of_trace(d.file, 1);
     const tide_subject_facts *facts = tide_subject_get_facts(s);
     tide_error err = TIDE_ERROR_INIT;
+    tide_pool_worst w;
     for (int64_t cut = 0; cut < 5; cut++) { // windows that begin elsewhere
-        int64_t t0 = facts->begin + 777 * cut, t1 = facts->end;
-        float share = 0;
-        assert_tide_ok(tide_pools_worst(s, 0, &t0, &t1, &share, NULL, &err), &err);
-        assert_int_equal(t0, 1000 + 10 * WORST + 3);
-        assert_int_equal((int)(1000 * share), 500); // 7 pages and 7 pages
+        assert_tide_ok(tide_pools_worst(s, 0, facts->begin + 777 * cut, facts->end, NULL, &w, &err), &err);
+        assert_int_equal(w.at.t, 1000 + 10 * WORST + 3);
+        assert_int_equal(w.at.event, 2 + 3 * WORST + 1);
+        assert_int_equal((int)(1000 * w.share), 500); // 7 pages and 7 pages
+        assert_int_equal(w.free_bytes, 14 * PAGE);
+        assert_int_equal(w.largest_free_bytes, 7 * PAGE);
     }
-    int64_t t0 = facts->begin, t1 = facts->end;
-    float share;
-    assert_tide_status(tide_pools_worst(s, 99, &t0, &t1, &share, NULL, &err), TIDE_ERR_NOT_FOUND);
+    assert_tide_status(tide_pools_worst(s, 99, facts->begin, facts->end, NULL, &w, &err), TIDE_ERR_NOT_FOUND);
+    tide_subject_destroy(s);
+    tmp_dir_remove(&d);
+}
+
+/// Several events of one nanosecond: the worst of them counts, not what they come to; and what lies outside of the run
+/// does not. What splits it is what is there after that event.
+static void the_worst_of_events_that_share_a_time(void **state) {
+    (void)state;
+    enum { PAGES = 16, PAGE = 4096 };
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    const tide_run_info info = {.model = "demo", .mode = "naive", .strategy = "", .device = "cpu"};
+    feed(&f, 500, TIDE_MEM_SEGMENT_ALLOC, 100, TIDE_KIND_WORKSPACE, PAGES * PAGE, "");                       // 1
+    feed(&f, 510, TIDE_MEM_ALLOC, 104, TIDE_KIND_WORKSPACE, PAGE, "before");                                 // 2
+    feed(&f, 511, TIDE_MEM_ALLOC, 108, TIDE_KIND_WORKSPACE, PAGE, "before");                                 // 3
+    feed(&f, 512, TIDE_MEM_ALLOC, 112, TIDE_KIND_WORKSPACE, PAGE, "before");                                 // 4
+    for (uint64_t id = 104; id <= 112; id += 4) feed_free(&f, 520, id, TIDE_KIND_WORKSPACE, PAGE, "before"); // to 10
+    feed_begin_run(&f, 900, &info, NULL);
+    feed(&f, 1000, TIDE_MEM_ALLOC, 101, TIDE_KIND_WORKSPACE, PAGE, "a");          // 11
+    feed(&f, 2000, TIDE_MEM_ALLOC, 105, TIDE_KIND_WORKSPACE, PAGE, "b");          // 12
+    feed(&f, 2000, TIDE_MEM_ALLOC, 110, TIDE_KIND_WORKSPACE, PAGE, "c");          // 13: the worst
+    feed(&f, 2000, TIDE_MEM_FREE_REQUESTED, 105, TIDE_KIND_WORKSPACE, PAGE, "b"); // 14
+    feed(&f, 2000, TIDE_MEM_FREE_COMPLETED, 105, TIDE_KIND_WORKSPACE, PAGE, "b"); // 15
+    feed_free(&f, 3000, 110, TIDE_KIND_WORKSPACE, PAGE, "c");
+    feed_end_run(&f, 4000);
+    feeder_close(&f);
+    tide_subject *s = subject_of_trace(d.file, 1);
+    const tide_subject_facts *facts = tide_subject_get_facts(s);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_pool_worst w;
+    tide_pool_splits splits;
+    assert_tide_ok(tide_pools_worst(s, 0, facts->begin, facts->end, NULL, &w, &err), &err);
+    assert_int_equal(w.at.event, 13);
+    assert_int_equal(w.at.t, 2000);
+    assert_int_equal(w.free_bytes, 13 * PAGE); // 1, 3, 4 and 5 pages
+    assert_int_equal(w.largest_free_bytes, 5 * PAGE);
+    assert_tide_ok(tide_pools_splits(s, w.at, 0, &splits, &err), &err);
+    assert_int_equal(splits.n, 3);
+    assert_string_equal(splits.items[0].name, "a");
+    assert_string_equal(splits.items[2].name, "c");
+    tide_pool_splits_deinit(&splits);
+    assert_tide_ok(tide_pools_worst(s, 0, 2001, facts->end, NULL, &w, &err), &err); // what holds then counts
+    assert_int_equal(w.at.event, 15);
+    assert_int_equal(w.at.t, 2001);
     tide_subject_destroy(s);
     tmp_dir_remove(&d);
 }
@@ -578,6 +650,7 @@ int main(void) {
         tide_unit_test(a_run_that_leaves_it_idle),
         tide_unit_test(it_can_be_cancelled),
         tide_unit_test(the_worst_moment),
+        tide_unit_test(the_worst_of_events_that_share_a_time),
         tide_unit_test(pools_and_buffers_of_plans),
         tide_unit_test(the_demo_plan),
     };

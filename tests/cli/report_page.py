@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import tempfile
 import threading
@@ -205,6 +206,59 @@ class Page(InBrowser):
         self.b.pointer("#live-curve", ("move", 400, 90))
         self.assertRegex(self.b.js("return document.getElementById('live-note').textContent"), r"step \d.*live")
 
+    DRAWN = """if (!window.drawn) { const old = CanvasRenderingContext2D.prototype.fillText; window.drawn = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { window.drawn.push([this.canvas.id, text, x, y]); old.call(this, text, x, y); }; }
+        window.drawn.length = 0; window.dispatchEvent(new Event('hashchange'));"""
+
+    def drawn(self):
+        """What the pictures say, after they are drawn once more."""
+        self.b.js(self.DRAWN)
+        self.b.settle()
+        self.b.until("window.drawn.length")
+        return self.b.js("return window.drawn")
+
+    def test_a_narrow_page_keeps_what_a_level_says(self):
+        """The height of a level is the plan and what lies below it: no part of the sum is left out, at any width."""
+        self.ok("report", SQUEEZENET, "-o", self.dir / "r.json")
+        levels = json.loads((self.dir / "r.json").read_text())["sides"][0]["levels"]
+        self.assertGreater(levels["below_bytes"], 0)
+        page = self.report(SQUEEZENET)
+        for width in (1300, 700, 390, 320):
+            self.b.size(width, 800)
+            self.open(page)
+            words = [text for canvas, text, _, _ in self.drawn() if canvas == "live-curve" and "+" in text]
+            self.assertTrue(words, width)
+            for text in words:
+                units = {"": 1, "K": 1 << 10, "M": 1 << 20}
+                parts = [float(n) * units[u] for n, u in re.findall(r"([\d.]+) ?([KM])i?B?", text)]
+                self.assertEqual(len(parts), 2, text)
+                self.assertAlmostEqual(sum(parts), levels["bound_bytes"], delta=0.02 * levels["bound_bytes"], msg=text)
+
+    def test_ticks_are_told_from_one_another(self):
+        """Also where the window is some nanoseconds of a long trace: no two ticks have the same words, and none lie over others."""
+        trace = self.trace()
+        span = json.loads(self.ok("report", trace, "-o", self.dir / "r.json").stdout or (self.dir / "r.json").read_text())["sides"][0]
+        length = span["end"] - span["begin"]
+        page = self.report(trace)
+        for width in (1300, 390):
+            self.b.size(width, 800)
+            for window, begin in [(w, min(length // 2 + 7 * k, length - w)) for w in (3, 10, 47, 1000, 123456, length) for k in range(4)]:
+                self.open(page, f"#t={begin}-{begin + window}")
+                ticks = [(text, x) for canvas, text, x, _ in self.drawn() if canvas == "live-curve" and re.fullmatch(r"[\d.]+ (ns|\u00b5s|ms|s)", text)]
+                self.assertEqual(len({text for text, _ in ticks}), len(ticks), (window, ticks))
+                self.assertTrue(ticks, window)
+
+    def test_a_place_is_found_by_its_number(self):
+        """The column of places is in decimal: its numbers are found as they stand, of a plan and of a trace."""
+        for file in (LENET, self.trace(LENET, "--naive")):
+            self.open(self.report(file), EVERYTHING)
+            cells = self.b.js("return [...document.querySelectorAll('#items tbody tr')].map(tr => [tr.cells[0].textContent, tr.cells[8].textContent])")
+            name, place = max((c for c in cells if c[1]), key=lambda c: int(c[1]))
+            self.b.type("#live-search", place)
+            found = self.b.js("return [...document.querySelectorAll('#items tbody tr')].map(tr => [tr.cells[0].textContent, tr.cells[8].textContent])")
+            self.assertIn([name, place], found)
+            self.assertEqual({p for _, p in found}, {place})
+
     def test_keys_search_and_pages(self):
         page = self.report(SAMPLES / "lenet5.json")
         self.open(page)
@@ -277,7 +331,7 @@ class Page(InBrowser):
 
     def test_what_runs_out_first_stands_in_front(self):
         """Reserved bytes, where an allocator takes more than is live, before the peak; the capacity is held against the process."""
-        trace = self.trace(LENET, "--allocator", "cpu_caching")
+        trace = self.trace(LENET, "--allocator", "stream_caching")
         first = "return [...document.querySelectorAll('.cards div')].slice(0, 3).map(d => [d.querySelector('dt').textContent, d.querySelector('dd').firstChild.textContent])"
         self.ok("report", trace, "-o", self.dir / "r.json")
         side = json.loads((self.dir / "r.json").read_text())["sides"][0]
@@ -291,6 +345,8 @@ class Page(InBrowser):
         self.assertEqual(self.b.js(first)[0][1], "yes")
         self.open(self.report(self.trace())) # nothing is known of segments here
         self.assertEqual(self.b.js(first)[0][0], "Peak")
+        self.open(self.report(self.trace(LENET, "--allocator", "cpu_caching", "--force"))) # keeps blocks, and does not tell
+        self.assertEqual(self.b.js(first)[0], ["Peak reserved", "not known"])
 
     def test_a_plan_without_weights_has_nothing_to_fold(self):
         self.open(self.report(self.list_of("a", "b", "c")))
@@ -512,7 +568,7 @@ class Page(InBrowser):
         levels = [t for t in texts if t.startswith(("plan", "lower bound"))]
         self.assertTrue(levels, texts)
         for text in levels:
-            self.assertRegex(text, r"^[a-z =]+ [0-9.]+ [KM]?i?B( \+ [0-9.]+ [KM]?i?B.*)?$")
+            self.assertRegex(text, r"^[a-z =]+ [0-9.]+ ?([KM]?i?B|[KM])( \+ [0-9.]+ ?([KM]?i?B.*|[KM]))?$")
             self.assertNotIn("\u2026", text)
 
     # ---- accessibility ----
@@ -786,6 +842,7 @@ class Segments:
     """What SQL says of the segments of an allocator and of what lies in them: the answers of the page, found the slow way."""
 
     def __init__(self, trace, kind):
+        self.trace, self.kind = trace, kind
         self.begin, self.end = tidemark.ask(trace, "SELECT begin_ns, end_ns FROM run")[0]
         back = {a: t for a, t in tidemark.ask(trace, "SELECT address, t_ns FROM events WHERE op = 'segment_free' ORDER BY event_id")}
         self.segments = [(address, size, t, back.get(address, 1 << 63)) for address, size, t in tidemark.ask(
@@ -819,11 +876,36 @@ class Segments:
             max(self.free(*pair), default=0) >= size for pair in self.at(u))), None)
 
     def worst(self):
-        """(share, when) of the worst fragmentation within the run."""
-        def share(t):
-            free = [f for pair in self.at(t) for f in self.free(*pair)]
-            return 1 - max(free) / sum(free) if free else 0
-        return max(((share(t), -t) for t in self.times if self.begin <= t < self.end), default=None)
+        """(share, event, when, whose blocks split what is free) after the event of the run at which that is worst."""
+        kind, first, last = self.kind, *tidemark.ask(self.trace, "SELECT min(event_id), max(event_id) FROM events WHERE run_id IS NOT NULL")[0]
+        segments, blocks, worst = {}, {}, (-1.0, 0, 0, [])
+        for event, t, op, of, block, address, size, name in tidemark.ask(
+                self.trace, "SELECT event_id, t_ns, op, kind, block_id, address, reserved_bytes, name FROM events WHERE "
+                            "op IN ('alloc', 'free_completed', 'segment_alloc', 'segment_free') ORDER BY event_id"):
+            if op == "segment_alloc" and of == kind:
+                segments[address] = size
+            elif op == "segment_free":
+                segments.pop(address, None)
+            elif op == "alloc":
+                blocks[block] = (address, size, name)
+            elif op == "free_completed":
+                blocks.pop(block, None)
+            there = [((a, s), sorted(b for b in blocks.values() if a <= b[0] < a + s)) for a, s in segments.items()]
+            free = [f for pair in there for f in self.free(*pair)]
+            share = struct.unpack("f", struct.pack("f", 1 - max(free) / sum(free)))[0] if free else 0.0
+            if first <= event <= last and there and share > worst[0]:
+                worst = (share, event, t, [name for pair in there for name in self.splitting(*pair)])
+        return worst
+
+    @staticmethod
+    def splitting(segment, blocks):
+        """Names of the blocks with free memory before and behind them."""
+        at, gaps = segment[0], []
+        for b in blocks:
+            gaps.append(b[0] > at)
+            at = max(at, b[0] + b[1])
+        gaps.append(at < segment[0] + segment[1])
+        return [b[2] for k, b in enumerate(blocks) if any(gaps[:k + 1]) and any(gaps[k + 1:])]
 
     def spare_since(self, segment):
         """From when on to its end the pool had as much cached as the segment has."""
@@ -1017,22 +1099,32 @@ class Questions(InBrowser):
         for file, kind in (("naive", "Workspace"), ("serve", "KVCache"))[:2 if EXAMPLES else 1]:
             trace = getattr(self, file)
             pool = Segments(trace, kind)
-            share, t = pool.worst()
+            share, event, t, splits = pool.worst()
             self.see(file)
             row = next(row for row in self.rows("#pools-worst") if row[0] == f"stream_caching, {kind}")
             self.assertEqual(row[1], f"{100 * share:.1f} %")
-            self.assertAlmostEqual(unit(row[2]), -t - self.origin(trace), delta=max(1e3, 1e-5 * -t))
-            splits = []
-            for segment, blocks in pool.at(-t):
-                at, gaps = segment[0], []
-                for b in blocks:
-                    gaps.append(b[0] > at)
-                    at = max(at, b[0] + b[1])
-                gaps.append(at < segment[0] + segment[1])
-                splits += [b[2] for k, b in enumerate(blocks) if any(gaps[:k + 1]) and any(gaps[k + 1:])]
+            self.assertAlmostEqual(unit(row[2]), t - self.origin(trace), delta=max(1e3, 1e-5 * t))
             self.assertEqual(len(re.findall(r" \d", row[5])) if splits else 0, len(splits), row)
             for name in splits:
                 self.assertIn(name, row[5])
+            self.assertIn(event, [w["event"] for w in self.worst_of_page(file).values()])
+        for file in ("naive", "planned", "colour"):
+            self.check_worst_of_views(file)
+
+    def worst_of_page(self, file):
+        data = re.search(r'id="tidemark-data">(.*?)</script>', (self.made / f"{file}.html").read_text(), re.S).group(1)
+        return {row: p["worst"] for row, p in enumerate(json.loads(data)["sides"][0]["pools"]) if p["worst"]}
+
+    def check_worst_of_views(self, file):
+        """`goto fragmented` of the terminal view goes to the very moments of the page, by event."""
+        said, found = self.worst_of_page(file), {}
+        for row in said:
+            pane = json.loads(self.ok("tui", getattr(self, file), "--view", 4, *["--command", "down"] * row,
+                                      "--command", "goto fragmented", "--pane", "pools", "--json").stdout)
+            cursor = pane["cursor_step"] if file == "colour" else pane["cursor_ns"] - pane["origin_ns"]
+            found[row] = (cursor, pane["cursor_event"])
+        self.assertEqual(found, {row: (w["t"], w["event"]) for row, w in said.items()})
+        self.assertTrue(said)
 
     def test_6_would_64_MiB_fit_now(self):
         self.see("naive", "exec:12")
@@ -1075,7 +1167,7 @@ class Questions(InBrowser):
         self.b.click(f"section:has(> #t-pools-a) thead th:nth-child({heads.index('Unused on average') + 1}) button")
         first = self.rows("section:has(> #t-pools-a)")[0]
         self.assertEqual((first[0], first[heads.index("Unused on average")]), (most["name"], f"{most['wasted_bytes']} B"))
-        base = 0
+        base, found = 0, []
         for pool in sorted(side["pools"], key=lambda p: int(p["name"].split()[1])):
             end = base + pool["reserved_bytes"]
             those = [i for i in side["items"] if i["place"] is not None and base <= i["place"] < end]
@@ -1088,10 +1180,13 @@ class Questions(InBrowser):
                 spare += end - at
             self.assertAlmostEqual(pool["wasted_bytes"], spare / side["end"], delta=256, msg="but for the rounding of an alias that outlives what it lies in")
             rows = [r for r in self.rows("#pools-waste") if r[1] == pool["name"]]
-            self.assertEqual([(r[0], int(r[2]), int(r[3]), r[4], r[5]) for r in rows], [
-                (i["name"], i["begin_step"], i["end_step"], f"{i['reserved_bytes']} B", f"{pool['reserved_bytes'] - i['reserved_bytes']} B")
-                for i in those if not i["lies_in"]])
+            self.assertEqual(sorted((r[0], int(r[2]), int(r[3]), r[4]) for r in rows), sorted(
+                (i["name"], i["begin_step"], i["end_step"], f"{i['reserved_bytes']} B") for i in those))
+            found += [(int(pool["name"].split()[1]), *(int(v.removesuffix(" B")) for v in r[2:6]), r[0]) for r in rows]
             base = end
+        self.assertTrue(any(i["lies_in"] for i in side["items"]), "results in place are among them")
+        said = json.loads(self.ok("tui", self.colour, "--view", 4, "--pane", "pools", "--json").stdout)["tensors"]
+        self.assertEqual(sorted(found), sorted((t["pool"], t["begin_step"], t["end_step"], t["reserved_bytes"], t["left_over_bytes"], t["name"]) for t in said))
 
     @unittest.skipUnless(EXAMPLES, "the examples are not built")
     def test_8_who_leaked_since_when(self):
@@ -1116,18 +1211,47 @@ class Questions(InBrowser):
         self.assertEqual({g["key"]: g["change_bytes"] for g in said}, {name: found.get(name) for name in (g["key"] for g in said)})
         self.assertIn("A and B", self.text("body"))
 
-    def test_10_cold_against_warm(self):
-        self.see("naive")
+    @staticmethod
+    def executions_by_sql(trace):
+        """Context, time, peak of all that is live, allocations and bytes taken by its own thread: all by event."""
+        live, after = 0, [0]
+        for op, size in tidemark.ask(trace, "SELECT op, requested_bytes FROM events ORDER BY event_id"):
+            live += size if op == "alloc" else -size if op == "free_completed" else 0
+            after.append(live)
+        contexts = {}
+        for thread, first, last, begin, end in tidemark.ask(trace, "SELECT thread, first_event, last_event, begin_ns, end_ns FROM executions ORDER BY execution"):
+            context = contexts.setdefault(thread, len(contexts) + 1)
+            made, taken = tidemark.ask(trace, "SELECT count(*) FILTER (WHERE op = 'alloc'), coalesce(sum(reserved_bytes) FILTER (WHERE op = 'segment_alloc'), 0) "
+                                              "FROM events WHERE thread = ? AND event_id >= ? AND event_id < ?", thread, first, last)[0]
+            yield str(context), end - begin, f"{max(after[first:last])} B", str(made), taken
+
+    def check_executions(self, trace):
+        """The table of the page that is open against SQL."""
         self.b.js("document.getElementById('live-executions-box').open = true")
         self.b.until("document.querySelectorAll('#live-executions tbody tr').length")
-        rows = self.rows("#live-executions")
-        said = tidemark.ask(self.naive, "SELECT begin_ns, end_ns FROM executions ORDER BY execution")
+        heads = self.b.js("return [...document.querySelectorAll('#live-executions th')].map(th => th.textContent)")
+        rows, said = self.rows("#live-executions"), list(self.executions_by_sql(trace))
+        tells = tidemark.ask(trace, "SELECT count(*) FROM events WHERE op = 'segment_alloc'")[0][0] > 0
         self.assertEqual(len(rows), len(said))
-        for row, (begin, end) in zip(rows, said):
-            self.assertAlmostEqual(unit(row[1]), end - begin, delta=1e-3 * (end - begin))
-            taken, made = tidemark.ask(self.naive, "SELECT coalesce(sum(reserved_bytes) FILTER (WHERE op = 'segment_alloc'), 0), count(*) FILTER (WHERE op = 'alloc') "
-                                                   "FROM events WHERE t_ns BETWEEN ? AND ?", begin, end)[0]
-            self.assertEqual((row[5], row[6]), (str(made), f"{taken} B"))
+        for row, (context, took, peak, made, taken) in zip(rows, said):
+            cells = dict(zip(heads, row))
+            self.assertAlmostEqual(unit(cells["Took"]), took, delta=1e-3 * took)
+            self.assertEqual(cells.get("Context", "1"), context)
+            self.assertEqual((cells["Peak"], cells["Allocations"], cells["Taken from the system"]),
+                             (peak, made, f"{taken} B" if tells else ""), row)
+        return rows
+
+    def test_executions_of_several_contexts(self):
+        """They overlap: each allocation counts for the execution of its own thread, and no other."""
+        for options in (["--contexts", 2], ["--contexts", 2, "--naive", "--allocator", "stream_caching"], []):
+            trace = self.dir / "several.db"
+            self.ok("run", SQUEEZENET, "-n", 10, *options, "-o", trace, "--force")
+            self.open(self.report(trace))
+            self.check_executions(trace)
+
+    def test_10_cold_against_warm(self):
+        self.see("naive")
+        rows = self.check_executions(self.naive)
         self.assertNotEqual(rows[0][6], rows[1][6], "cold, the pool has to grow")
         for file in ("naive", "planned"):
             self.see(file)

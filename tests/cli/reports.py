@@ -4,6 +4,7 @@ by bad names or a full disk."""
 import csv
 import io
 import json
+import re
 import resource
 import subprocess
 import xml.etree.ElementTree
@@ -122,6 +123,60 @@ class Reports(Case):
         self.assertEqual((whole["n_items"], sum(i["size_bytes"] for i in whole["items"])), (n, size))
         leaks = ask(trace, "SELECT count(*), coalesce(sum(requested_bytes), 0) FROM block WHERE free_event IS NULL")
         self.assertEqual([(sum(k["n"] for k in whole["leaks"]), sum(k["bytes"] for k in whole["leaks"]))], leaks)
+
+    def test_what_an_allocator_does_not_tell_is_not_known(self):
+        """cpu_caching keeps freed blocks and records no segment: nothing says what it took, and 0 would be wrong."""
+        trace = self.dir / "silent.db"
+        self.ok("run", LENET, "--naive", "-n", 2, "--allocator", "cpu_caching", "-o", trace)
+        unknown = ("reserved_bytes", "cached_bytes", "unused_bytes", "peak_reserved_bytes")
+        side = json.loads(self.report(trace).read_text())["sides"][0]
+        self.assertIsNone(side["reserved"])
+        self.assertIsNone(side["reserved_curve"])
+        pane = json.loads(self.ok("tui", trace, "--pane", "pools", "--json").stdout)
+        self.assertEqual([pane["reserved_bytes"], pane["cached_bytes"]], [None, None])
+        self.assertEqual([len(side["pools"]), len(pane["rows"])], [3, 3])
+        for pool in side["pools"] + pane["rows"]:
+            self.assertEqual([pool[key] for key in unknown], [None] * 4)
+            self.assertGreater(pool["active_bytes"], 0)
+        self.assertTrue(all(row["unused_since_ns"] is None for row in pane["rows"]))
+        self.ok("report", trace, "-o", self.dir / "p.csv", "--table", "pools")
+        for row in csv.DictReader(io.StringIO((self.dir / "p.csv").read_text())):
+            self.assertEqual([row[key] for key in unknown], [""] * 4)
+        self.ok("report", trace, "-o", self.dir / "p.txt")
+        text = (self.dir / "p.txt").read_text()
+        self.assertRegex(text, r"Peak reserved +not known +cpu_caching does not record")
+        self.assertIn("What they took from the system is not known", text)
+        self.ok("run", LENET, "--naive", "-n", 2, "-o", trace, "--force")
+        pools = json.loads(self.report(trace).read_text())["sides"][0]["pools"]
+        self.assertTrue(all(p["reserved_bytes"] == p["active_bytes"] and p["cached_bytes"] == 0 for p in pools if p["wasted_bytes"] is None),
+                        "cpu takes each block by itself and keeps none")
+
+    def test_a_word_means_one_thing(self):
+        """Reserved is what allocators took from the system, of a pool; what blocks hold with rounding is active, also of a kind."""
+        trace = self.trace("--naive", "--allocator", "stream_caching")
+        text = self.report(trace, ending="txt").read_text()
+        heads = {line.split()[0]: re.split(r"  +", line.strip()) for line in text.splitlines() if re.match(r"(Kind|Pool) +Device", line)}
+        self.assertTrue({"Active peak", "Allocated in the run"} <= set(heads["Kind"]), heads)
+        self.assertFalse({"Reserved peak", "Requested in all", "Requested"} & set(heads["Kind"]))
+        self.assertTrue({"Reserved", "Active", "Requested", "Reserved peak"} <= set(heads["Pool"]))
+        for kind in json.loads(self.report(trace).read_text())["sides"][0]["kinds"]:
+            live = top = 0
+            for op, of, size in ask(trace, "SELECT op, kind, reserved_bytes FROM events WHERE op IN ('alloc', 'free_completed') ORDER BY event_id"):
+                live += (size if op == "alloc" else -size) if of == kind["kind"] else 0
+                top = max(top, live)
+            self.assertEqual(kind["reserved_peak_bytes"], top)
+            self.assertEqual([(kind["requested_bytes"],)], ask(
+                trace, "SELECT coalesce(sum(requested_bytes), 0) FROM events WHERE op = 'alloc' AND run_id IS NOT NULL AND kind = ?", kind["kind"]))
+
+    def test_a_block_that_goes_goes_in_every_execution(self):
+        """The sentence says how many blocks that are, and how many of them are there at the moment."""
+        trace = self.trace("--naive")
+        text = self.report(trace, ending="txt").read_text()
+        for name, now, n, scope in re.findall(r"Without (\S+) \([\d.]+ \w+, (\d+) now of (\d+) in the run made by (\S+), which all go\)", text):
+            self.assertEqual(ask(trace, "SELECT count(*) FROM blocks WHERE name = ? AND scope = ?", name, scope), [(int(n),)])
+            self.assertEqual((now, n), ("1", "3"))
+        self.assertIn("which all go", text)
+        self.assertIn("in every execution", text)
 
     def test_sums_hold_for_every_model(self):
         """The parts of the peak sum to what is held, its operators and its items to the curve, on real models."""
