@@ -74,7 +74,7 @@ static tide_tui_role pool_cell(const void *ctx, size_t row, int column, char *bu
         tide_tui_bytes(p->unused_bytes, buf, buf_bytes);
         break;
     case SINCE:
-        if (p->cached_bytes == 0) {
+        if (p->cached_bytes == 0 || p->cached_bytes == TIDE_UNKNOWN_BYTES) {
             snprintf(buf, buf_bytes, "-");
         } else if (p->unused_since <= s->a->begin) {
             snprintf(buf, buf_bytes, "always");
