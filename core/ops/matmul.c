@@ -10,56 +10,14 @@
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
 
-/// The product in terms of matrices: [batch…, m, k] x [batch…, k, n].
-typedef struct product {
-    int64_t m, k, n;
-    tide_shape a, b, out; ///< batch extents only; of equal rank, those of a and b are 1 or out's
-    bool a_vector, b_vector;
-} product;
-
-static tide_shape batch_of(const tide_shape *s) {
-    tide_shape r = {.rank = s->rank > 2 ? s->rank - 2 : 0};
-    for (int32_t i = 0; i < r.rank; i++) r.dims[i] = s->dims[i];
-    return r;
-}
-
-static tide_shape lead_with_ones(const tide_shape *s, int32_t rank) {
-    tide_shape r = {.rank = rank};
-    for (int32_t i = 0; i < rank; i++) r.dims[i] = i < rank - s->rank ? 1 : s->dims[i - (rank - s->rank)];
-    return r;
-}
-
-static tide_status analyse(const tide_node *node, const tide_shape *a, const tide_shape *b, product *p,
-                           tide_error *err) {
-    p->a_vector = a->rank == 1;
-    p->b_vector = b->rank == 1;
-    p->m = p->a_vector ? 1 : a->dims[a->rank - 2];
-    p->k = a->dims[a->rank - 1];
-    p->n = p->b_vector ? 1 : b->dims[b->rank - 1];
-    const int64_t b_k = b->dims[p->b_vector ? 0 : b->rank - 2];
-    if (p->k != b_k) {
-        char as[192], bs[192];
-        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "A is %s, B is %s: the inner extents must be equal",
-                            tide_shape_format(a, as, sizeof as), tide_shape_format(b, bs, sizeof bs));
-    }
-    const tide_shape ab = batch_of(a), bb = batch_of(b);
-    TIDE_TRY(tide_op_broadcast(node, &ab, &bb, &p->out, err));
-    p->a = lead_with_ones(&ab, p->out.rank);
-    p->b = lead_with_ones(&bb, p->out.rank);
-    return TIDE_OK;
-}
-
 static tide_status infer(const tide_infer *x, tide_error *err) {
     TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], "A", TIDE_F32, err));
     TIDE_TRY(tide_op_require_dtype(x->node, &x->in[1], "B", TIDE_F32, err));
     TIDE_TRY(tide_op_require_rank(x->node, &x->in[0], "A", 1, TIDE_MAX_RANK, err));
     TIDE_TRY(tide_op_require_rank(x->node, &x->in[1], "B", 1, TIDE_MAX_RANK, err));
-    product p;
-    TIDE_TRY(analyse(x->node, &x->in[0].shape, &x->in[1].shape, &p, err));
-    tide_shape s = p.out;
-    if (!p.a_vector) s.dims[s.rank++] = p.m;
-    if (!p.b_vector) s.dims[s.rank++] = p.n;
-    return tide_op_set_out(x, 0, TIDE_F32, s.rank, s.dims, err);
+    tide_product p;
+    TIDE_TRY(tide_op_product(x->node, &x->in[0].shape, &x->in[1].shape, &p, err));
+    return tide_op_set_product(x, TIDE_F32, &p, err);
 }
 
 static double work(const tide_infer *x) {
@@ -69,7 +27,7 @@ static double work(const tide_infer *x) {
 
 // Join neighbouring batch extents that broadcast the same way, drop those of 1, and fold a's batch into its rows when
 // b has none: [8, 12, 128, 64] x [64, 64] is [12288, 64] x [64, 64].
-static void collapse(product *p) {
+static void collapse(tide_product *p) {
     tide_shape a = {0}, b = {0}, out = {0};
     for (int32_t i = 0; i < p->out.rank; i++) {
         if (p->out.dims[i] == 1) continue;
@@ -105,8 +63,8 @@ static tide_status matrix_md(const tide_node *node, const tide_shape *batch, int
 }
 
 static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
-    product p;
-    TIDE_TRY(analyse(x->node, &x->in[0].shape, &x->in[1].shape, &p, err));
+    tide_product p;
+    TIDE_TRY(tide_op_product(x->node, &x->in[0].shape, &x->in[1].shape, &p, err));
     if (tide_op_numel(&x->out[0].shape) == 0 || p.k == 0) return TIDE_OK;
     collapse(&p);
     dnnl_memory_desc_t src, wei, dst;

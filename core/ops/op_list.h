@@ -35,8 +35,9 @@
     XX(reduce_l1) XX(reduce_l2_attr) XX(reduce_l2) XX(reduce_log_sum_attr) XX(reduce_log_sum)                          \
     XX(reduce_log_sum_exp_attr) XX(reduce_log_sum_exp) XX(arg_max) XX(arg_min) XX(cum_sum) XX(opaque)          \
     XX(quantize_linear) XX(dequantize_linear) XX(dynamic_quantize_linear) XX(nll_loss) XX(softmax_loss)       \
-    XX(rnn) XX(gru) XX(lstm) XX(bit_shift) XX(hardmax) XX(shrink) XX(eye_like) XX(det) XX(reverse_sequence) \
-    XX(nonzero) XX(compress) XX(unique) XX(non_max_suppression)
+    XX(rnn) XX(gru) XX(lstm) XX(bit_shift) XX(hardmax) XX(shrink) XX(eye_like) XX(det) XX(reverse_sequence)            \
+    XX(nonzero) XX(compress) XX(unique) XX(non_max_suppression) XX(einsum) XX(grid_sample) XX(roi_align)               \
+    XX(max_roi_pool) XX(matmul_integer) XX(qlinear_matmul) XX(conv_integer) XX(qlinear_conv)
 
 // clang-format on
 

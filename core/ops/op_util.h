@@ -89,6 +89,22 @@ void tide_op_broadcast_strides(const tide_shape *in, const tide_shape *out, int6
 tide_status tide_op_second_shape(const tide_node *node, const tide_shape *a, const tide_shape *b, tide_shape *out,
                                  tide_error *err) TIDE_NODISCARD;
 
+// ---- products of matrices (numpy's rule) ----
+
+/// The product in terms of matrices: [batch…, m, k] x [batch…, k, n].
+typedef struct tide_product {
+    int64_t m, k, n;
+    tide_shape a, b, out; ///< batch extents only; of equal rank, those of a and b are 1 or out's
+    bool a_vector, b_vector;
+} tide_product;
+
+/// `a` and `b` are of rank 1 at least. TIDE_ERR_BAD_INPUT with both shapes when they do not meet.
+tide_status tide_op_product(const tide_node *node, const tide_shape *a, const tide_shape *b, tide_product *p,
+                            tide_error *err) TIDE_NODISCARD;
+/// Fill output 0: vectors lose the extent that they were given.
+tide_status tide_op_set_product(const tide_infer *x, tide_dtype dtype, const tide_product *p,
+                                tide_error *err) TIDE_NODISCARD;
+
 // ---- sliding windows ----
 
 enum {
