@@ -89,8 +89,8 @@ const tide_executions *tide__planned_in(const tide__planned_runs *p, uint64_t bl
 bool tide__planned_times(const tide_executions *x, const tide_execution *e, const tide_lifetime *l, uint64_t *begin_ns,
                          uint64_t *end_ns) {
     const tide_execution_step *steps = tide_execution_steps(x, e);
-    const size_t first = tide_execution_first_step(x, e, l->begin_step),
-                 behind = tide_execution_first_step(x, e, l->end_step);
+    size_t first, behind;
+    tide_execution_range(x, e, l->begin_step, l->end_step, &first, &behind);
     if (first >= behind) return false;
     *begin_ns = steps[first].t_ns;
     *end_ns = behind < e->n_steps ? steps[behind].t_ns : (e->idle_ns < e->end_ns ? e->idle_ns : e->end_ns);

@@ -172,9 +172,9 @@ static bool find_stretch(const totals *o, size_t i, size_t *x, stretch *out) {
     for (; *x < all->n; ++*x) {
         const tide_execution *e = &all->items[*x];
         const tide_execution_step *steps = tide_execution_steps(all, e);
-        const size_t k = tide_execution_first_step(all, e, o->facts->step_number[i]);
-        if (k == e->n_steps || steps[k].step != o->facts->step_number[i] || (int64_t)steps[k].t_ns != o->list[i].begin)
-            continue;
+        size_t k, behind;
+        tide_execution_range(all, e, o->facts->step_number[i], o->facts->step_number[i] + 1, &k, &behind);
+        if (k >= behind || (int64_t)steps[k].t_ns != o->list[i].begin) continue;
         const uint64_t idle = e->idle_event < e->last_event ? e->idle_event : e->last_event;
         *out =
             (stretch){e->first_event + steps[k].event, k + 1 < e->n_steps ? e->first_event + steps[k + 1].event : idle};

@@ -155,8 +155,9 @@ bool tide_subject_step_in(const tide_subject_facts *f, size_t execution, size_t 
     const tide_executions *x = f->executions;
     if (x == NULL || execution >= x->n || step >= f->n_steps) return false;
     const tide_execution *e = &x->items[execution];
-    const size_t i = tide_execution_first_step(x, e, f->step_number[step]);
-    if (i >= e->n_steps || tide_execution_steps(x, e)[i].step != f->step_number[step]) return false;
+    size_t i, behind;
+    tide_execution_range(x, e, f->step_number[step], f->step_number[step] + 1, &i, &behind);
+    if (i >= behind) return false;
     *out = (tide_moment){(int64_t)tide_execution_steps(x, e)[i].t_ns,
                          e->first_event + tide_execution_steps(x, e)[i].event};
     return true;

@@ -431,6 +431,9 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
         out->warm_allocations = blocks_allocated(j->s) - mark;
         warm_arm(&j->s->warm, false); // copies of outputs do not count
         if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
+        const bool *ran = tide_context_ran(workers[0].context);
+        if (st == TIDE_OK && ran != NULL && j->spec->plan != NULL)
+            st = tide_memory_plan_naive_peak(j->spec->plan, ran, &out->path_peak_bytes, err);
     }
     for (size_t i = 0; workers != NULL && i < n; i++) tide_context_destroy(workers[i].context);
     tide_host_free(workers);

@@ -93,6 +93,9 @@ typedef struct cli_session_result {
     uint64_t total_peak_bytes;           ///< peak of the sum over kinds
     uint64_t time_min_ns, time_median_ns, time_max_ns; ///< of one run
     uint64_t warm_allocations;  ///< block allocations after the first run of every context was over
+    /// Of a model with bodies: what the plan's lifetimes say of Workspace at the peak of a naive run through the steps
+    /// that the last run went through; else 0.
+    uint64_t path_peak_bytes;
     cli_buffer_use buffer_file; ///< with buffer_file
     tide_tensor **outputs;      ///< [n_outputs] with keep_outputs; owned
     size_t n_outputs;

@@ -51,6 +51,36 @@ static tide_status read_process(tide_json_reader *r, const json_t *root, tide_pr
     return TIDE_OK;
 }
 
+static tide_status read_region(tide_json_reader *r, const json_t *entry, tide_plan_region *out) {
+    static const char *const names[] = {"then", "else", "loop", "scan"};
+    const char *word;
+    TIDE_TRY(tide_json_get_text(r, entry, "kind", &word));
+    size_t k = 0;
+    while (k < 4 && strcmp(names[k], word) != 0) k++;
+    if (k == 4) return BAD(r, "kind", "'%s' is no kind of a region: then, else, loop or scan", word);
+    out->kind = (tide_body_kind)k;
+    TIDE_TRY(tide_json_get_count(r, entry, "open", &out->open_step));
+    TIDE_TRY(tide_json_get_count(r, entry, "begin", &out->begin_step));
+    return tide_json_get_count(r, entry, "end", &out->end_step);
+}
+
+static tide_status read_regions(tide_json_reader *r, const json_t *root, tide_lifetimes *lt) {
+    const json_t *list = json_object_get(root, "regions");
+    if (list == NULL) return TIDE_OK;
+    if (!json_is_array(list)) return BAD(r, "regions", "'regions' is no list");
+    const size_t n = json_array_size(list);
+    TIDE_TRY(TIDE_NEW(&lt->regions, n + 1, r->err, "to read %s", r->path));
+    for (size_t i = 0; i < n; i++) {
+        const json_t *entry = json_array_get(list, i);
+        if (!json_is_object(entry)) return BAD(r, "regions", "regions[%zu] is no object", i);
+        tide_json_go_into(r, "regions[%zu]", i);
+        TIDE_TRY(read_region(r, entry, &lt->regions[i]));
+        lt->n_regions = i + 1;
+        r->at[0] = '\0';
+    }
+    return TIDE_OK;
+}
+
 static tide_status read_head(tide_json_reader *r, const json_t *root, tide_lifetimes *lt) {
     const char *model = "";
     r->at[0] = '\0';
@@ -61,7 +91,20 @@ static tide_status read_head(tide_json_reader *r, const json_t *root, tide_lifet
     TIDE_TRY(read_names(r, root, "points", &lt->point_names, &lt->n_points));
     TIDE_TRY(read_names(r, root, "order", &lt->step_names, &lt->n_step_names));
     TIDE_TRY(read_names(r, root, "dynamic", &lt->dynamic, &lt->n_dynamic));
+    TIDE_TRY(read_regions(r, root, lt));
     return read_names(r, root, "recomputed", &lt->recomputed, &lt->n_recomputed);
+}
+
+/// Regions lie inside the steps, and each behind the step that opens it.
+static tide_status check_regions(tide_json_reader *r, const tide_lifetimes *lt) {
+    for (size_t i = 0; i < lt->n_regions; i++) {
+        const tide_plan_region *x = &lt->regions[i];
+        if (x->open_step < x->begin_step && x->begin_step < x->end_step && x->end_step <= lt->n_steps) continue;
+        return BAD(r, "regions",
+                   "regions[%zu] is opened by step %" PRId64 " and has steps %" PRId64 " to %" PRId64 " of %" PRId64, i,
+                   x->open_step, x->begin_step, x->end_step, lt->n_steps);
+    }
+    return TIDE_OK;
 }
 
 /// After the tensors, which have raised n_steps as far as they reach.
@@ -77,7 +120,7 @@ static tide_status read_n_steps(tide_json_reader *r, const json_t *root, tide_li
     }
     if (lt->n_step_names != 0 && (uint64_t)lt->n_steps != lt->n_step_names)
         return BAD(r, "order", "'order' names %zu steps of %" PRId64, lt->n_step_names, lt->n_steps);
-    return TIDE_OK;
+    return check_regions(r, lt);
 }
 
 // ---- one tensor ----
@@ -276,10 +319,25 @@ static void add_short_list(tide_json_out *j, const char *key, char *const *names
     tide_json_close(j, ']');
 }
 
+static void add_regions(tide_json_out *j, const tide_lifetimes *lt) {
+    if (lt->n_regions == 0) return;
+    tide_json_open(j, "regions", '[');
+    for (size_t i = 0; i < lt->n_regions; i++) {
+        tide_json_open_flat(j, NULL, '{');
+        tide_json_text(j, "kind", tide_plan_region_name(&lt->regions[i]));
+        tide_json_i64(j, "open", lt->regions[i].open_step);
+        tide_json_i64(j, "begin", lt->regions[i].begin_step);
+        tide_json_i64(j, "end", lt->regions[i].end_step);
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, ']');
+}
+
 void tide__lifetimes_json_add_names(tide_json_out *j, const tide_lifetimes *lt) {
     add_short_list(j, "points", lt->point_names, lt->n_points);
     add_short_list(j, "recomputed", lt->recomputed, lt->n_recomputed);
     add_short_list(j, "dynamic", lt->dynamic, lt->n_dynamic);
+    add_regions(j, lt);
     tide_json_open(j, "order", '[');
     for (size_t i = 0; i < lt->n_step_names; i++) tide_json_text(j, NULL, lt->step_names[i]);
     tide_json_close(j, ']');

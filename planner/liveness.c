@@ -10,6 +10,7 @@
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/graph/region.h"
 #include "core/ops/ops.h"
 #include "planner/plan.h"
 #include "planner/process_need.h"
@@ -284,6 +285,35 @@ static tide_status name_dynamic(analysis *a) {
     return TIDE_OK;
 }
 
+static tide_body_kind body_kind(const tide_region *r) {
+    static const tide_body_kind kinds[] = {[TIDE_REGION_THEN] = TIDE_BODY_THEN,
+                                           [TIDE_REGION_ELSE] = TIDE_BODY_ELSE,
+                                           [TIDE_REGION_LOOP] = TIDE_BODY_LOOP,
+                                           [TIDE_REGION_SCAN] = TIDE_BODY_SCAN};
+    return kinds[r->kind];
+}
+
+/// By the step that opens them: an outer one before those in it, a branch before the other one.
+static tide_status list_regions(analysis *a) {
+    const tide_program *p = a->program;
+    if (p->graph->n_regions == 0) return TIDE_OK;
+    a->out.regions = tide_host_calloc(p->graph->n_regions, sizeof *a->out.regions);
+    if (a->out.regions == NULL) return TIDE_ERR_NOMEM;
+    for (uint32_t step = 0; step < p->n_steps; step++) {
+        const tide_node *node = node_at(a, step);
+        if (node->opens == 0) continue;
+        const tide_region *r = tide_region_of(p->graph, node->opens);
+        const bool two = r->other != 0;
+        const uint32_t end = p->steps[step].jump;
+        a->out.regions[a->out.n_regions++] = (tide_plan_region){
+            .kind = body_kind(r), .open_step = step, .begin_step = (int64_t)step + 1, .end_step = end};
+        if (!two) continue;
+        a->out.regions[a->out.n_regions++] = (tide_plan_region){
+            .kind = TIDE_BODY_ELSE, .open_step = step, .begin_step = end, .end_step = p->steps[end - 1].jump};
+    }
+    return TIDE_OK;
+}
+
 static tide_status prepare(analysis *a, tide_error *err) {
     const size_t n = a->graph->n_values;
     a->out.n_steps = a->n_steps;
@@ -298,6 +328,7 @@ static tide_status prepare(analysis *a, tide_error *err) {
     if (st == TIDE_OK) st = name_steps(a);
     if (st == TIDE_OK) st = name_recomputed(a);
     if (st == TIDE_OK) st = name_dynamic(a);
+    if (st == TIDE_OK) st = list_regions(a);
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "no memory to analyse %zu values", n);
 }
 

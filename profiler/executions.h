@@ -34,6 +34,7 @@ typedef struct tide_execution {
     uint64_t begin_ns, end_ns;        ///< the same as times
     uint64_t idle_event, idle_ns;     ///< its last operator was left: the buffer holds nothing; UINT64_MAX: it was not
     size_t first_step, n_steps;       ///< see tide_execution_steps
+    bool goes_back;                   ///< it went through steps again: those of a loop's body
 } tide_execution;
 
 /// The executions of one run. Everything is the trace's: valid until refresh or close.
@@ -62,8 +63,13 @@ const tide_plan_buffer *tide_executions_buffer(const tide_executions *x, tide_me
 /// The same at a time: what happened at `t_ns` has happened.
 size_t tide_executions_at_ns(const tide_executions *x, uint32_t lane, uint64_t t_ns);
 size_t tide_execution_step_at_ns(const tide_executions *x, const tide_execution *e, uint64_t t_ns);
-/// The first of the steps of `e` that is not before `step`; e->n_steps: none. O(log n).
-size_t tide_execution_first_step(const tide_executions *x, const tide_execution *e, int64_t step);
+/// Of the steps of `e` the first that is one of [begin, end) of the program, and behind the last one: what lives in
+/// these is there at some time in between. Both are the same where the execution went through none. O(log n), or O(n)
+/// where it goes back.
+void tide_execution_range(const tide_executions *x, const tide_execution *e, int64_t begin, int64_t end, size_t *first,
+                          size_t *behind);
+/// Since which of its steps all have been in [begin, end), up to step `at` of it, which is. As costly.
+size_t tide_execution_since(const tide_executions *x, const tide_execution *e, size_t at, int64_t begin, int64_t end);
 /// The first execution of the lane that begins behind event `event`; SIZE_MAX: none. O(log n).
 size_t tide_executions_next(const tide_executions *x, uint32_t lane, uint64_t event);
 /// The last execution of the lane that begins before event `event`; SIZE_MAX: none. O(log n).

@@ -52,9 +52,8 @@ static tide_status list_tensors(tide_report_side *s, size_t first, span *spans, 
     for (uint32_t i = 0; i < s->items->n; i++) {
         if (!lies_in_buffer(s, i, &execution, &tensor) || execution != first || spans[tensor].is_there) continue;
         const tide_lifetime *t = &x->plan->lifetimes.items[tensor];
-        spans[tensor] = (span){.is_there = true,
-                               .from = tide_execution_first_step(x, &x->items[first], t->begin_step),
-                               .to = tide_execution_first_step(x, &x->items[first], t->end_step)};
+        spans[tensor].is_there = true;
+        tide_execution_range(x, &x->items[first], t->begin_step, t->end_step, &spans[tensor].from, &spans[tensor].to);
         s->repeats.tensors[s->repeats.n++] = i;
     }
     return TIDE_OK;

@@ -56,6 +56,7 @@ void tide_graph_destroy(tide_graph *g) {
     tide_strmap_deinit(&g->value_index);
     for (size_t i = 0; i < g->n_files; i++) tide_host_free(g->files[i]);
     tide_host_free(g->files);
+    tide_host_free(g->regions);
     tide_host_free(g->nodes);
     tide_host_free(g->values);
     tide_host_free(g->inputs);

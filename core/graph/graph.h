@@ -88,7 +88,12 @@ typedef struct tide_node {
     tide_activation activation;
     const tide_op_def *def; ///< set by the operator registry (core/ops); NULL until then
     bool dead;              ///< removed by a pass
+    uint32_t region;        ///< number of the region that it belongs to; 0: of none
+    uint32_t opens;         ///< number of its first region: an If, a Loop or a Scan; 0: an ordinary node
+    uint32_t closes;        ///< number of the region of which it is the last node; 0: an ordinary node
 } tide_node;
+
+typedef struct tide_region tide_region; // region.h
 
 typedef struct tide_graph {
     char *name;   ///< of the model; never empty
@@ -113,6 +118,8 @@ typedef struct tide_graph {
     uint32_t *outputs; ///< [n_outputs], in file order
     size_t n_outputs, cap_outputs;
     tide_strmap value_index; ///< name -> value index
+    tide_region *regions;    ///< [n_regions]; region number r is regions[r - 1] (region.h)
+    size_t n_regions, cap_regions;
 } tide_graph;
 
 tide_status tide_graph_create(const char *name, const char *source, tide_graph **out, tide_error *err) TIDE_NODISCARD;

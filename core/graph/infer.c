@@ -11,6 +11,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/graph/graph_internal.h"
+#include "core/graph/infer_region.h"
 #include "core/graph/passes.h"
 #include "core/graph/sizes.h"
 
@@ -31,6 +32,10 @@ typedef struct infer_pass {
     double fold_work;    // multiply-adds or elements that it may still do
     size_t n_unfolded;   // nodes that could have been folded but for these two
     uint64_t held_bytes; // of constants now, with `fold`; blank ones count as what they will be
+    bool *untaken;       // [n_regions + 1] by number: branches that no run takes
+    bool needs_blank;    // what a region makes hangs on a content that was left blank
+    bool is_trial;       // shapes of a body are tried: no node dies, and no content is given up
+    bool has_changed;    // in a trial: a carried value has become dynamic
 } infer_pass;
 
 // ---- graph inputs must be known ----
@@ -203,20 +208,23 @@ static tide_status check_answer(const tide_value *v, const tide_operand *o, tide
                      tide_dtype_name(o->dtype), computed, tide_dtype_name(file_dtype), file);
 }
 
+static tide_status store_one(tide_value *v, tide_operand *o, tide_error *err) {
+    TIDE_TRY(check_answer(v, o, err));
+    TIDE_TRY(tide_shape_bytes(&o->shape, o->dtype, &o->size_bytes, err));
+    v->dtype = o->dtype;
+    // Symbol names stay beside extents that are now numbers: rank is the same, messages no longer need them.
+    v->shape = o->shape;
+    v->has_shape = true;
+    return TIDE_OK;
+}
+
 static tide_status store_answer(infer_pass *p, const tide_node *n, tide_error *err) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         if (n->outputs[k] == TIDE_NO_VALUE) {
             p->out[k] = (tide_operand){0};
             continue;
         }
-        tide_value *v = &p->g->values[n->outputs[k]];
-        tide_operand *o = &p->out[k];
-        TIDE_TRY(check_answer(v, o, err));
-        TIDE_TRY(tide_shape_bytes(&o->shape, o->dtype, &o->size_bytes, err));
-        v->dtype = o->dtype;
-        // Symbol names stay beside extents that are now numbers: rank is the same, messages no longer need them.
-        v->shape = o->shape;
-        v->has_shape = true;
+        TIDE_TRY(store_one(&p->g->values[n->outputs[k]], &p->out[k], err));
     }
     return TIDE_OK;
 }
@@ -343,6 +351,7 @@ static void drop_content(infer_pass *p, uint32_t value_i) {
 }
 
 static void drop_used(infer_pass *p, const tide_node *n) {
+    if (p->is_trial) return;
     // While folding is on, a node that stays reads its constants when it runs.
     for (size_t k = 0; (!p->fold || n->dead) && k < n->n_inputs; k++) {
         const uint32_t value_i = n->inputs[k];
@@ -363,14 +372,18 @@ static bool note_wanted(const infer_pass *p, const tide_node *n) {
     return is_wanted;
 }
 
+static void make_value_dynamic(const infer_pass *p, const tide_node *n, uint32_t value_i) {
+    tide_value *v = &p->g->values[value_i];
+    v->is_dynamic = true;
+    if (p->is_trial) return;
+    tide_log(TIDE_LOG_INFO, "%s: the size of tensor '%s' is known only while running (%s '%s')", p->g->source, v->name,
+             n->op_type, n->name);
+}
+
 /// What the node makes is sized while it runs, and so is what hangs on it.
 static void make_dynamic(infer_pass *p, const tide_node *n) {
     for (size_t k = 0; k < n->n_outputs; k++) {
-        if (n->outputs[k] == TIDE_NO_VALUE) continue;
-        tide_value *v = &p->g->values[n->outputs[k]];
-        v->is_dynamic = true;
-        tide_log(TIDE_LOG_INFO, "%s: the size of tensor '%s' is known only while running (%s '%s')", p->g->source,
-                 v->name, n->op_type, n->name);
+        if (n->outputs[k] != TIDE_NO_VALUE) make_value_dynamic(p, n, n->outputs[k]);
     }
     drop_used(p, n);
 }
@@ -403,7 +416,8 @@ static tide_status pass_init(infer_pass *p, tide_error *err) {
     }
     if (!p->fold) p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
     p->n_uses = tide__graph_use_table(p->g);
-    const bool good = p->n_uses != NULL && (p->fold || p->known != NULL);
+    p->untaken = tide_host_calloc(p->g->n_regions + 1, sizeof *p->untaken);
+    const bool good = p->n_uses != NULL && p->untaken != NULL && (p->fold || p->known != NULL);
     return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for shape inference");
 }
 
@@ -411,6 +425,7 @@ static void pass_deinit(infer_pass *p) {
     for (size_t i = 0; p->known != NULL && i < p->g->n_values; i++) tide_tensor_unref(p->known[i]);
     tide_host_free(p->known);
     tide_host_free(p->n_uses);
+    tide_host_free(p->untaken);
     tide_host_free(p->in);
     tide_host_free(p->out);
     tide_host_free(p->result);
@@ -425,26 +440,253 @@ static void name_node(const tide_graph *g, const tide_node *n, tide_error *err) 
     tide_error_where(err, "%s: node '%s'", g->source, n->name);
 }
 
+// ---- regions ----
+//
+// A body is walked like all other nodes, behind the node that opens it. What hangs on the whole body (results of an If,
+// what a Loop collects) is known at the node that closes it. Whether a carried value keeps its size is known there too:
+// before the outermost Loop or Scan is walked for good, with folding, its shapes are tried without, again for each
+// carried value that turns out to be dynamic.
+
+static tide__region_view view_of(infer_pass *p) {
+    return (tide__region_view){.g = p->g, .known = p->known, .untaken = p->untaken, .needs_blank = &p->needs_blank};
+}
+
+/// Output `k` of the opening node: its size now, or none.
+static tide_status infer_region_output(infer_pass *p, const tide_node *open, size_t k, tide_error *err) {
+    const uint32_t value_i = open->outputs[k];
+    if (value_i == TIDE_NO_VALUE || p->g->values[value_i].is_dynamic) return TIDE_OK;
+    const tide__region_view x = view_of(p);
+    tide_operand o;
+    tide_error own = TIDE_ERROR_INIT;
+    tide_status st = tide__region_output(&x, open, k, &o, &own);
+    if (st == TIDE_OK) st = store_one(&p->g->values[value_i], &o, &own);
+    if (st == TIDE_ERR_UNKNOWN_SIZE && p->g->allows_dynamic) {
+        make_value_dynamic(p, open, value_i);
+        return TIDE_OK;
+    }
+    if (st != TIDE_OK && err != NULL) *err = own;
+    return st;
+}
+
+static tide_status choose_branch(infer_pass *p, const tide_node *open, tide_error *err) {
+    const uint32_t first = open->opens, second = tide_region_of(p->g, first)->other;
+    const tide__region_view x = view_of(p);
+    tide__branch branch;
+    if (second == 0) return TIDE_OK;
+    p->untaken[first] = p->untaken[second] = false; // a trial may have known less
+    TIDE_TRY(tide__region_branch(&x, open, &branch, err));
+    p->untaken[first] = branch == TIDE__BRANCH_ELSE;
+    p->untaken[second] = branch == TIDE__BRANCH_THEN;
+    return TIDE_OK;
+}
+
+static tide_status open_region(infer_pass *p, const tide_node *open, tide_error *err) {
+    if (!tide_region_repeats(tide_region_of(p->g, open->opens))) return choose_branch(p, open, err);
+    TIDE_TRY(tide__region_check_open(p->g, open, err));
+    for (size_t k = 0; k < open->n_outputs; k++) {
+        if (!tide__region_is_late(p->g, open, k)) TIDE_TRY(infer_region_output(p, open, k, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status close_loop(infer_pass *p, const tide_region *r, tide_error *err) {
+    const tide__region_view x = view_of(p);
+    for (size_t k = 0; k < r->n_carried; k++) {
+        const tide_status st = tide__region_check_carried(&x, r, k, err);
+        if (st == TIDE_OK) continue;
+        if (st != TIDE_ERR_UNKNOWN_SIZE || !p->is_trial || !p->g->allows_dynamic) return st;
+        p->g->values[p->g->nodes[r->open].outputs[k]].is_dynamic = p->has_changed = true;
+    }
+    TIDE_TRY(tide__region_check_trips(&x, r, err));
+    const tide_node *open = &p->g->nodes[r->open];
+    for (size_t k = 0; k < r->n_collected; k++) TIDE_TRY(infer_region_output(p, open, r->n_carried + k, err));
+    return TIDE_OK;
+}
+
+/// What read a result of the If reads that of the branch from now on, as often.
+static void move_uses(infer_pass *p, const tide_region *r) {
+    const tide_node *open = &p->g->nodes[r->open], *close = &p->g->nodes[r->close];
+    for (size_t k = 0; k < r->n_carried; k++) {
+        if (open->outputs[k] != TIDE_NO_VALUE) p->n_uses[close->inputs[k]] += p->n_uses[open->outputs[k]];
+    }
+}
+
+static tide_status close_branch(infer_pass *p, const tide_node *close, tide_error *err) {
+    const uint32_t number = close->closes;
+    const tide_region *r = tide_region_of(p->g, number);
+    const bool decided = r->other == 0 || p->untaken[r->other];
+    if (r->kind == TIDE_REGION_THEN && !decided) return TIDE_OK; // known with the other branch
+    for (size_t k = 0; k < r->n_carried; k++) TIDE_TRY(infer_region_output(p, &p->g->nodes[r->open], k, err));
+    if (p->is_trial || !p->fold || r->other == 0 || !decided) return TIDE_OK;
+    move_uses(p, r);
+    tide_region_kill(p->g, r->other);
+    tide_region_dissolve(p->g, number);
+    return TIDE_OK;
+}
+
+static tide_status infer_ends(infer_pass *p, const tide_node *n, tide_error *err) {
+    if (n->opens != 0) return open_region(p, n, err);
+    const tide_region *r = tide_region_of(p->g, n->closes);
+    return tide_region_repeats(r) ? close_loop(p, r, err) : close_branch(p, n, err);
+}
+
+static tide_status infer_control(infer_pass *p, const tide_node *n, tide_error *err) {
+    p->needs_blank = false;
+    TIDE_TRY(infer_ends(p, n, err));
+    return p->needs_blank ? TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "a condition has no content") : TIDE_OK;
+}
+
+static bool is_untaken(const infer_pass *p, const tide_node *n) {
+    for (uint32_t at = n->region; at != 0; at = tide_region_of(p->g, at)->parent) {
+        if (p->untaken[at]) return true;
+    }
+    return false;
+}
+
+// ---- the walk ----
+
+/// In a branch that a run may not take a node may be wrong for the sizes at hand: the run will find that out.
+static bool may_wait(const infer_pass *p, const tide_node *n, tide_status st) {
+    if (!p->g->allows_dynamic || n->def == NULL || tide_node_is_control(n)) return false;
+    if (st == TIDE_ERR_UNKNOWN_SIZE) return true;
+    return (st == TIDE_ERR_BAD_INPUT || st == TIDE_ERR_OVERFLOW) && tide_node_is_conditional(p->g, n);
+}
+
+static tide_status walk_node(infer_pass *p, uint32_t node_i, tide_error *err) {
+    tide_node *n = &p->g->nodes[node_i];
+    if (n->dead || is_untaken(p, n)) return TIDE_OK;
+    tide_error own = TIDE_ERROR_INIT;
+    const tide_status st = tide_node_is_control(n) ? infer_control(p, n, &own) : infer_node(p, n, &own);
+    if (st == TIDE_OK) return TIDE_OK;
+    const bool is_wanted = st == TIDE_ERR_UNKNOWN_SIZE && note_wanted(p, n);
+    if (!is_wanted && may_wait(p, n, st)) {
+        if (st != TIDE_ERR_UNKNOWN_SIZE && !p->is_trial)
+            tide_log(TIDE_LOG_INFO, "%s: node '%s' (%s) is looked at again when it runs: %s", p->g->source, n->name,
+                     n->op_type, own.msg);
+        make_dynamic(p, n);
+        return TIDE_OK;
+    }
+    name_node(p->g, n, &own);
+    if (err != NULL) *err = own;
+    return st;
+}
+
+/// What is known of a value before its node is walked.
+typedef struct promise {
+    tide_dtype dtype;
+    bool has_shape;
+    tide_shape shape;
+} promise;
+
+/// What a trial has to leave as it was: nodes order[begin] … order[end].
+typedef struct trial {
+    const tide_order *order;
+    size_t begin, end;
+    promise *before; // [n_values]
+    bool *carried;   // [n_values] carried values of these nodes: they stay dynamic
+    tide_tensor **known;
+    size_t fold_bytes, content_bytes;
+    double fold_work;
+    bool fold;
+} trial;
+
+static const tide_node *node_in(const infer_pass *p, const trial *t, size_t i) {
+    return &p->g->nodes[t->order->nodes[i]];
+}
+
+static void note_promises(const infer_pass *p, trial *t) {
+    for (size_t i = t->begin; i <= t->end; i++) {
+        const tide_node *n = node_in(p, t, i);
+        const bool repeats = n->opens != 0 && tide_region_repeats(tide_region_of(p->g, n->opens));
+        for (size_t k = 0; k < n->n_outputs; k++) {
+            if (n->outputs[k] == TIDE_NO_VALUE) continue;
+            const tide_value *v = &p->g->values[n->outputs[k]];
+            t->before[n->outputs[k]] = (promise){v->dtype, v->has_shape, v->shape};
+            t->carried[n->outputs[k]] = repeats && k < tide_region_of(p->g, n->opens)->n_carried;
+        }
+    }
+}
+
+static void restore_promises(infer_pass *p, const trial *t) {
+    for (size_t i = t->begin; i <= t->end; i++) {
+        const tide_node *n = node_in(p, t, i);
+        for (size_t k = 0; k < n->n_outputs; k++) {
+            const uint32_t value_i = n->outputs[k];
+            if (value_i == TIDE_NO_VALUE) continue;
+            tide_value *v = &p->g->values[value_i];
+            const promise *before = &t->before[value_i];
+            v->dtype = before->dtype;
+            v->has_shape = before->has_shape;
+            v->shape = before->shape;
+            v->is_dynamic = v->is_dynamic && t->carried[value_i];
+            tide_tensor_unref(p->known[value_i]);
+            p->known[value_i] = NULL;
+        }
+    }
+    p->fold_bytes = t->fold_bytes;
+    p->fold_work = t->fold_work;
+    p->content_bytes = t->content_bytes;
+}
+
+static tide_status run_trial(infer_pass *p, trial *t, tide_error *err) {
+    tide_status st = TIDE_OK;
+    note_promises(p, t);
+    do {
+        p->has_changed = false;
+        for (size_t i = t->begin; st == TIDE_OK && i <= t->end; i++) st = walk_node(p, t->order->nodes[i], err);
+        restore_promises(p, t);
+    } while (st == TIDE_OK && p->has_changed);
+    return st;
+}
+
+/// Find out which carried values keep their size, of the Loop or Scan at order[begin] and of those in it.
+static tide_status try_body(infer_pass *p, const tide_order *order, size_t begin, tide_error *err) {
+    trial t = {.order = order,
+               .begin = begin,
+               .end = begin,
+               .fold = p->fold,
+               .fold_bytes = p->fold_bytes,
+               .fold_work = p->fold_work,
+               .content_bytes = p->content_bytes};
+    const uint32_t close = tide_region_of(p->g, p->g->nodes[order->nodes[begin]].opens)->close;
+    while (order->nodes[t.end] != close) t.end++;
+    const size_t n_values = p->g->n_values + 1;
+    tide_status st = TIDE_NEW(&t.before, n_values, err, "for %zu values", n_values);
+    if (st == TIDE_OK) st = TIDE_NEW(&t.carried, n_values, err, "for %zu values", n_values);
+    if (st == TIDE_OK && p->known == NULL) st = TIDE_NEW(&t.known, n_values, err, "for %zu values", n_values);
+    if (st == TIDE_OK) {
+        if (p->known == NULL) p->known = t.known;
+        p->fold = false;
+        p->is_trial = true;
+        st = run_trial(p, &t, err);
+        p->fold = t.fold;
+        p->is_trial = false;
+        if (p->known == t.known) p->known = NULL;
+    }
+    tide_host_free(t.before);
+    tide_host_free(t.carried);
+    tide_host_free(t.known);
+    return st;
+}
+
+/// The node opens a Loop or a Scan that lies in no other one.
+static bool is_outermost_loop(const infer_pass *p, const tide_node *n) {
+    if (n->dead || n->opens == 0 || !tide_region_repeats(tide_region_of(p->g, n->opens)) || is_untaken(p, n))
+        return false;
+    for (uint32_t at = n->region; at != 0; at = tide_region_of(p->g, at)->parent) {
+        if (tide_region_repeats(tide_region_of(p->g, at))) return false;
+    }
+    return true;
+}
+
 static tide_status run_pass(infer_pass *p, const tide_order *order, tide_error *err) {
-    tide_graph *g = p->g;
-    TIDE_TRY(check_graph_inputs(g, err));
+    TIDE_TRY(check_graph_inputs(p->g, err));
     tide_status st = pass_init(p, err);
     for (size_t i = 0; st == TIDE_OK && i < order->n; i++) {
-        tide_node *n = &g->nodes[order->nodes[i]];
-        if (n->dead) continue;
-        tide_error own = TIDE_ERROR_INIT;
-        st = infer_node(p, n, &own);
-        if (st == TIDE_OK) continue;
-        const bool is_wanted = st == TIDE_ERR_UNKNOWN_SIZE && note_wanted(p, n);
-        if (st == TIDE_ERR_UNKNOWN_SIZE && !is_wanted && g->allows_dynamic && n->def != NULL) {
-            make_dynamic(p, n);
-            st = TIDE_OK;
-            continue;
-        }
-        name_node(g, n, &own);
-        if (err != NULL) *err = own;
+        if (is_outermost_loop(p, &p->g->nodes[order->nodes[i]])) st = try_body(p, order, i, err);
+        if (st == TIDE_OK) st = walk_node(p, order->nodes[i], err);
     }
-    TIDE_ASSERT(tide__graph_holds(g));
+    TIDE_ASSERT(tide__graph_holds(p->g));
     pass_deinit(p);
     return st;
 }

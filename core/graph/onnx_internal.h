@@ -23,6 +23,8 @@ typedef struct tide__onnx_bytes {
     /// NULL: for one that will.
     const tide_contents *contents;
     tide_graph *graph; ///< notes the files beside it that constants come from; NULL: a tensor alone
+    /// The message is read again (a function that is called twice): its lists of numbers are copied, not taken over.
+    bool is_read_again;
 } tide__onnx_bytes;
 
 // ---- onnx_wire.c ----
@@ -65,6 +67,16 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
                                    tide_tensor **out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_DTYPE_UNDEFINED with TIDE_ERR_NOT_IMPLEMENTED naming `label` for a type outside tide_dtype.
 tide_status tide__onnx_dtype(int32_t data_type, const char *label, tide_dtype *out, tide_error *err) TIDE_NODISCARD;
+
+// ---- onnx_attr.c ----
+
+/// Add an attribute to a node, under the name `name`. TIDE_ERR_NOT_IMPLEMENTED for bodies and the other types that no
+/// operator has.
+tide_status tide__onnx_attr_add(tide_graph *g, uint32_t node_i, const char *name, Onnx__AttributeProto *a,
+                                const tide__onnx_bytes *from, tide_error *err) TIDE_NODISCARD;
+/// The tensor of a Constant node for the value `label`, which has the one attribute `a` under the name `key`.
+tide_status tide__onnx_constant(const char *label, const char *key, Onnx__AttributeProto *a,
+                                const tide__onnx_bytes *from, tide_tensor **out, tide_error *err) TIDE_NODISCARD;
 
 /// protobuf-c leaves absent strings NULL.
 static inline const char *tide__onnx_str(const char *text) { return text != NULL ? text : ""; }

@@ -428,7 +428,7 @@ tide_status tide__onnx_tensor_take(Onnx__TensorProto *t, const char *label, cons
     size_t size_bytes;
     TIDE_TRY(tensor_type(t, label, &dtype, &shape, &size_bytes, err));
     TIDE_TRY(tensor_check(t, label, dtype, &shape, size_bytes, err));
-    void *bytes = size_bytes > 0 ? detach_bytes(t, dtype) : NULL;
+    void *bytes = size_bytes > 0 && !from->is_read_again ? detach_bytes(t, dtype) : NULL;
     if (bytes != NULL) return adopt_bytes(bytes, size_bytes, label, dtype, &shape, out, err);
     if (is_external(t) && size_bytes > 0) {
         TIDE_TRY(read_external(t, label, from->path, size_bytes, NULL, err)); // is it there?

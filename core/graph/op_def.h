@@ -70,6 +70,7 @@ enum {
     TIDE_OP_SHAPE_ONLY = 1u << 2, ///< reads its inputs' shapes and never their data: foldable without constants
     TIDE_OP_PLAN_ONLY = 1u << 3,  ///< has no kernel: sizes can be planned, the graph cannot run
     TIDE_OP_NO_FOLD = 1u << 4,    ///< never folded (random, stateful)
+    TIDE_OP_CONTROL = 1u << 5,    ///< opens or closes a region (region.h): the runtime does it, there is no kernel
 };
 
 /// Whether an operand may lie inside another one, so that the kernel has nothing to copy.
@@ -84,7 +85,8 @@ typedef struct tide_op_alias {
     uint64_t offset_bytes; ///< where the stretch begins in the whole
 } tide_op_alias;
 
-/// One row of the operator registry. Functions without "optional" must be there unless TIDE_OP_PLAN_ONLY.
+/// One row of the operator registry. Functions without "optional" must be there unless TIDE_OP_PLAN_ONLY; of
+/// TIDE_OP_CONTROL infer() alone.
 struct tide_op_def {
     const char *domain; ///< "" is the standard one
     const char *name;

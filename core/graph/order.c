@@ -8,6 +8,7 @@
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
+#include "core/graph/region.h"
 
 void tide_order_deinit(tide_order *o) {
     tide_host_free(o->nodes);
@@ -44,6 +45,9 @@ static uint32_t heap_pop(heap *h) {
 }
 
 // ---- edges ----
+//
+// A body is emitted whole, behind the node that opens it. Among the nodes of one region (or of none) the order is
+// Kahn's, where the node that opens a region stands for all that is in it: its edges are theirs.
 
 /// Consumers of each node, flattened: those of node i are to[first[i]] … to[first[i + 1] - 1].
 typedef struct edges {
@@ -66,27 +70,56 @@ static uint32_t input_producer(const tide_graph *g, const tide_node *n, size_t k
     return v->producer;
 }
 
+static uint32_t depth_of(const tide_graph *g, uint32_t node_i) {
+    const uint32_t region = g->nodes[node_i].region;
+    return region != 0 ? tide_region_of(g, region)->depth : 0;
+}
+
+/// The node that stands for `node_i` one region further out.
+static uint32_t opener_of(const tide_graph *g, uint32_t node_i) {
+    return tide_region_of(g, g->nodes[node_i].region)->open;
+}
+
+/// The two nodes of one region that the edge from `p` to `node_i` joins. @return false: none, as it is an edge from a
+/// node that opens a region to one in it, or to the one that closes it, which comes behind all others anyway
+static bool lift_edge(const tide_graph *g, uint32_t *p, uint32_t *node_i) {
+    while (depth_of(g, *p) > depth_of(g, *node_i)) *p = opener_of(g, *p);
+    while (depth_of(g, *node_i) > depth_of(g, *p)) *node_i = opener_of(g, *node_i);
+    while (g->nodes[*p].region != g->nodes[*node_i].region) {
+        *p = opener_of(g, *p);
+        *node_i = opener_of(g, *node_i);
+    }
+    return *p != *node_i && g->nodes[*node_i].closes == 0;
+}
+
+/// The edge because of input `k` of node `node_i`.
+static bool edge_of(const tide_graph *g, uint32_t node_i, size_t k, uint32_t *from, uint32_t *to) {
+    *from = input_producer(g, &g->nodes[node_i], k);
+    *to = node_i;
+    if (*from == TIDE_NO_NODE) return false;
+    return g->n_regions == 0 || *from == *to || lift_edge(g, from, to); // what reads its own result is a cycle
+}
+
 static tide_status edges_init(edges *e, const tide_graph *g, tide_error *err) {
     *e = (edges){.first = tide_host_calloc(g->n_nodes + 2, sizeof *e->first),
                  .n_wait = tide_host_calloc(g->n_nodes, sizeof *e->n_wait)};
+    uint32_t from, to;
     if (e->first == NULL || e->n_wait == NULL) return TIDE_NO_MEMORY(err, "for the order of nodes");
     // Counted two places further on, so that the filling below leaves each first[] where it belongs.
-    for (size_t i = 0; i < g->n_nodes; i++) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tide_node *n = &g->nodes[i];
         for (size_t k = 0; !n->dead && k < n->n_inputs; k++) {
-            const uint32_t p = input_producer(g, n, k);
-            if (p != TIDE_NO_NODE) e->first[p + 2]++;
+            if (edge_of(g, i, k, &from, &to)) e->first[from + 2]++;
         }
     }
     for (size_t i = 1; i < g->n_nodes + 2; i++) e->first[i] += e->first[i - 1];
     TIDE_TRY(TIDE_NEW(&e->to, e->first[g->n_nodes + 1], err, "for the order of nodes"));
-    for (size_t i = 0; i < g->n_nodes; i++) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
         const tide_node *n = &g->nodes[i];
         for (size_t k = 0; !n->dead && k < n->n_inputs; k++) {
-            const uint32_t p = input_producer(g, n, k);
-            if (p == TIDE_NO_NODE) continue;
-            e->to[e->first[p + 1]++] = (uint32_t)i;
-            e->n_wait[i]++;
+            if (!edge_of(g, i, k, &from, &to)) continue;
+            e->to[e->first[from + 1]++] = to;
+            e->n_wait[to]++;
         }
     }
     TIDE_ASSERT(e->first[0] == 0 && (g->n_nodes == 0 || e->first[g->n_nodes] == e->first[g->n_nodes + 1]));
@@ -95,14 +128,22 @@ static tide_status edges_init(edges *e, const tide_graph *g, tide_error *err) {
 
 // ---- cycles ----
 
-/// A producer of `node_i` that is itself still waiting: there is one for every node that Kahn left over.
-static uint32_t waiting_producer(const tide_graph *g, const edges *e, uint32_t node_i) {
-    const tide_node *n = &g->nodes[node_i];
-    for (size_t k = 0; k < n->n_inputs; k++) {
-        const uint32_t p = input_producer(g, n, k);
-        if (p != TIDE_NO_NODE && e->n_wait[p] > 0) return p;
+static uint32_t waiting_input(const tide_graph *g, const edges *e, uint32_t node_i, uint32_t reader) {
+    uint32_t from, to;
+    for (size_t k = 0; k < g->nodes[reader].n_inputs; k++) {
+        if (edge_of(g, reader, k, &from, &to) && to == node_i && e->n_wait[from] > 0) return from;
     }
     return TIDE_NO_NODE;
+}
+
+/// A producer of `node_i` that is itself still waiting: there is one for every node that Kahn left over. Of a node
+/// that opens a region also what nodes of the region wait for.
+static uint32_t waiting_producer(const tide_graph *g, const edges *e, uint32_t node_i) {
+    uint32_t found = waiting_input(g, e, node_i, node_i);
+    for (uint32_t i = 0; found == TIDE_NO_NODE && g->nodes[node_i].opens != 0 && i < g->n_nodes; i++) {
+        if (!g->nodes[i].dead) found = waiting_input(g, e, node_i, i);
+    }
+    return found;
 }
 
 /// Names of a cycle in the direction of the data, lowest index first: "a -> b -> a".
@@ -158,39 +199,91 @@ static size_t count_live(const tide_graph *g) {
     return n;
 }
 
-tide_status tide_graph_sort(const tide_graph *g, tide_order *out, tide_error *err) {
+typedef struct sorter {
+    const tide_graph *g;
     edges e;
-    heap ready = {0};
-    tide_order order = {0};
-    tide_status st = edges_init(&e, g, err);
-    if (st != TIDE_OK) goto done;
-    const size_t n_live = count_live(g);
-    ready.items = tide_host_calloc(g->n_nodes, sizeof *ready.items);
-    order.nodes = tide_host_calloc(n_live, sizeof *order.nodes);
-    if (ready.items == NULL || order.nodes == NULL) {
-        st = TIDE_NO_MEMORY(err, "for the order of nodes");
-        goto done;
-    }
+    size_t n_live;
+    uint32_t *members; // [n_nodes] nodes by region, rising; closing nodes are left out
+    size_t *first;     // [n_regions + 2] those of region r are members[first[r]] … members[first[r + 1] - 1]
+    tide_order order;
+} sorter;
+
+static bool is_member(const tide_node *n) { return !n->dead && n->closes == 0; }
+
+static tide_status group_by_region(sorter *s, tide_error *err) {
+    const tide_graph *g = s->g;
+    s->first = tide_host_calloc(g->n_regions + 3, sizeof *s->first);
+    s->members = tide_host_calloc(g->n_nodes + 1, sizeof *s->members);
+    if (s->first == NULL || s->members == NULL) return TIDE_NO_MEMORY(err, "for the order of nodes");
     for (size_t i = 0; i < g->n_nodes; i++) {
-        if (!g->nodes[i].dead && e.n_wait[i] == 0) heap_push(&ready, (uint32_t)i);
+        if (is_member(&g->nodes[i])) s->first[g->nodes[i].region + 2]++;
     }
-    while (ready.n > 0) {
+    for (size_t r = 1; r < g->n_regions + 3; r++) s->first[r] += s->first[r - 1];
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        if (is_member(&g->nodes[i])) s->members[s->first[g->nodes[i].region + 1]++] = (uint32_t)i;
+    }
+    return TIDE_OK;
+}
+
+static void emit(sorter *s, uint32_t node_i) {
+    TIDE_ASSERT(s->order.n < s->n_live && !s->g->nodes[node_i].dead);
+    s->order.nodes[s->order.n++] = node_i;
+}
+
+static tide_status sort_region(sorter *s, uint32_t region, tide_error *err);
+
+/// The regions that a node opens, one behind the other.
+static tide_status sort_bodies(sorter *s, uint32_t node_i, tide_error *err) {
+    const tide_graph *g = s->g;
+    for (uint32_t r = g->nodes[node_i].opens; r != 0;) {
+        const tide_region *region = tide_region_of(g, r);
+        TIDE_TRY(sort_region(s, r, err));
+        emit(s, region->close);
+        r = region->kind == TIDE_REGION_THEN ? region->other : 0;
+    }
+    return TIDE_OK;
+}
+
+/// Kahn's algorithm on the nodes of one region. Its depth is that of regions in regions: TIDE_REGION_MAX_DEPTH at most.
+static tide_status sort_region(sorter *s, uint32_t region, tide_error *err) {
+    const uint32_t *members = s->members + s->first[region];
+    const size_t n = s->first[region + 1] - s->first[region];
+    size_t n_done = 0;
+    heap ready = {0};
+    TIDE_TRY(TIDE_NEW(&ready.items, n + 1, err, "for the order of nodes"));
+    for (size_t i = 0; i < n; i++) {
+        if (s->e.n_wait[members[i]] == 0) heap_push(&ready, members[i]);
+    }
+    tide_status st = TIDE_OK;
+    for (; ready.n > 0 && st == TIDE_OK; n_done++) {
         const uint32_t node_i = heap_pop(&ready);
-        TIDE_ASSERT(order.n < n_live && !g->nodes[node_i].dead && e.n_wait[node_i] == 0);
-        order.nodes[order.n++] = node_i;
-        for (size_t k = e.first[node_i]; k < e.first[node_i + 1]; k++) {
-            TIDE_ASSERT(e.n_wait[e.to[k]] > 0);
-            if (--e.n_wait[e.to[k]] == 0) heap_push(&ready, e.to[k]);
+        TIDE_ASSERT(s->e.n_wait[node_i] == 0);
+        emit(s, node_i);
+        if (s->g->nodes[node_i].opens != 0) st = sort_bodies(s, node_i, err);
+        for (size_t k = s->e.first[node_i]; st == TIDE_OK && k < s->e.first[node_i + 1]; k++) {
+            TIDE_ASSERT(s->e.n_wait[s->e.to[k]] > 0);
+            if (--s->e.n_wait[s->e.to[k]] == 0) heap_push(&ready, s->e.to[k]);
         }
     }
-    if (order.n < n_live) st = report_cycle(g, &e, err);
-done:
-    edges_deinit(&e);
     tide_host_free(ready.items);
+    if (st == TIDE_OK && n_done < n) st = report_cycle(s->g, &s->e, err);
+    return st;
+}
+
+tide_status tide_graph_sort(const tide_graph *g, tide_order *out, tide_error *err) {
+    sorter s = {.g = g, .n_live = count_live(g)};
+    tide_status st = edges_init(&s.e, g, err);
+    if (st == TIDE_OK) st = group_by_region(&s, err);
+    if (st == TIDE_OK) st = TIDE_NEW(&s.order.nodes, s.n_live + 1, err, "for the order of nodes");
+    if (st == TIDE_OK) st = sort_region(&s, 0, err);
+    TIDE_ASSERT(st != TIDE_OK || s.order.n == s.n_live);
+    edges_deinit(&s.e);
+    tide_host_free(s.members);
+    tide_host_free(s.first);
     if (st == TIDE_OK) {
-        *out = order;
+        *out = s.order;
     } else {
-        tide_order_deinit(&order);
+        tide_order_deinit(&s.order);
     }
     return st;
 }

@@ -6,6 +6,7 @@
 #include "core/base/host_alloc.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
+#include "core/graph/region.h"
 
 static void count_uses(const tide_graph *g, size_t *uses) {
     for (size_t i = 0; i < g->n_nodes; i++) {
@@ -23,25 +24,40 @@ size_t *tide__graph_use_table(const tide_graph *g) {
     return uses;
 }
 
-typedef struct reach {
+typedef struct reached {
     bool *node;      // [n_nodes]
     uint32_t *stack; // [n_nodes]: each node is pushed once
     size_t n;
-} reach;
+} reached;
 
-static void reach_producer(const tide_graph *g, reach *r, uint32_t value_i) {
+static void reach(const tide_graph *g, reached *r, uint32_t node_i) {
+    if (r->node[node_i] || g->nodes[node_i].dead) return;
+    r->node[node_i] = true;
+    TIDE_ASSERT(r->n < g->n_nodes && node_i < g->n_nodes);
+    r->stack[r->n++] = node_i;
+}
+
+static void reach_producer(const tide_graph *g, reached *r, uint32_t value_i) {
     if (value_i == TIDE_NO_VALUE) return;
     const tide_value *v = &g->values[value_i];
     if (v->constant != NULL || v->producer == TIDE_NO_NODE) return;
-    if (r->node[v->producer] || g->nodes[v->producer].dead) return;
-    r->node[v->producer] = true;
-    TIDE_ASSERT(r->n < g->n_nodes && v->producer < g->n_nodes);
-    r->stack[r->n++] = v->producer;
+    reach(g, r, v->producer);
+}
+
+/// A region is whole: with one of its two ends the other one stays, and the node around the region it lies in.
+static void reach_regions(const tide_graph *g, reached *r, const tide_node *n) {
+    if (n->region != 0) reach(g, r, tide_region_of(g, n->region)->open);
+    for (uint32_t at = n->opens; at != 0;) {
+        const tide_region *region = tide_region_of(g, at);
+        reach(g, r, region->close);
+        at = region->kind == TIDE_REGION_THEN ? region->other : 0;
+    }
 }
 
 tide_status tide_graph_prune(tide_graph *g, size_t *n_killed, tide_error *err) {
-    reach r = {.node = tide_host_calloc(g->n_nodes, sizeof *r.node),
-               .stack = tide_host_calloc(g->n_nodes, sizeof *r.stack)};
+    TIDE_TRY(tide_graph_find_captures(g, err)); // folding has taken some of their readers
+    reached r = {.node = tide_host_calloc(g->n_nodes, sizeof *r.node),
+                 .stack = tide_host_calloc(g->n_nodes, sizeof *r.stack)};
     size_t *uses = tide_host_calloc(g->n_values, sizeof *uses);
     tide_status st = TIDE_OK;
     size_t killed = 0;
@@ -53,6 +69,7 @@ tide_status tide_graph_prune(tide_graph *g, size_t *n_killed, tide_error *err) {
     while (r.n > 0) {
         const tide_node *n = &g->nodes[r.stack[--r.n]];
         for (size_t k = 0; k < n->n_inputs; k++) reach_producer(g, &r, n->inputs[k]);
+        reach_regions(g, &r, n);
     }
     for (size_t i = 0; i < g->n_nodes; i++) {
         if (g->nodes[i].dead || r.node[i]) continue;

@@ -37,7 +37,8 @@
     XX(quantize_linear) XX(dequantize_linear) XX(dynamic_quantize_linear) XX(nll_loss) XX(softmax_loss)       \
     XX(rnn) XX(gru) XX(lstm) XX(bit_shift) XX(hardmax) XX(shrink) XX(eye_like) XX(det) XX(reverse_sequence)            \
     XX(nonzero) XX(compress) XX(unique) XX(non_max_suppression) XX(einsum) XX(grid_sample) XX(roi_align)               \
-    XX(max_roi_pool) XX(matmul_integer) XX(qlinear_matmul) XX(conv_integer) XX(qlinear_conv)
+    XX(max_roi_pool) XX(matmul_integer) XX(qlinear_matmul) XX(conv_integer) XX(qlinear_conv) XX(if) XX(loop) XX(scan)            \
+    XX(merge) XX(next_iteration)
 
 // clang-format on
 

@@ -5,10 +5,19 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "core/graph/region.h"
 #include "core/runtime/value_operand.h"
 
-static bool is_variable(const tide_graph *g, uint32_t value_i) {
-    return value_i != TIDE_NO_VALUE && g->values[value_i].constant == NULL;
+/// What a Loop or a Scan makes is written by the step that closes it too: in its body nothing else may lie there.
+static bool is_written_again(const tide_graph *g, uint32_t value_i, const tide_node *reader) {
+    const uint32_t producer = g->values[value_i].producer;
+    if (producer == TIDE_NO_NODE || g->nodes[producer].opens == 0) return false;
+    const uint32_t region = g->nodes[producer].opens;
+    return tide_region_repeats(tide_region_of(g, region)) && tide_region_holds(g, region, reader);
+}
+
+static bool is_variable(const tide_graph *g, uint32_t value_i, const tide_node *node) {
+    return value_i != TIDE_NO_VALUE && g->values[value_i].constant == NULL && !is_written_again(g, value_i, node);
 }
 
 static tide_status add(tide_alias_facts *f, const tide_alias_fact *fact, tide_error *err) {
@@ -20,7 +29,7 @@ static tide_status add(tide_alias_facts *f, const tide_alias_fact *fact, tide_er
 static tide_status ask_pair(const tide_graph *g, uint32_t step, const tide_infer *x, size_t in_i, size_t out_i,
                             tide_alias_facts *f, tide_error *err) {
     const tide_node *node = x->node;
-    if (!is_variable(g, node->inputs[in_i]) || !is_variable(g, node->outputs[out_i])) return TIDE_OK;
+    if (!is_variable(g, node->inputs[in_i], node) || !is_variable(g, node->outputs[out_i], node)) return TIDE_OK;
     tide_alias_fact fact = {.step = step,
                             .in_i = (uint32_t)in_i,
                             .out_i = (uint32_t)out_i,

@@ -8,6 +8,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "core/graph/region.h"
 #include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
@@ -163,7 +164,8 @@ static tide_status name_scratch(tide__context_step *s, const tide_kernel *k, tid
 
 static tide_status make_exec(tide_context *c, size_t step_i, tide_error *err) {
     const tide_kernel *k = &c->plan->program->steps[step_i].kernel;
-    if (c->steps[step_i].dynamic) return TIDE_OK; // its kernel is made in each run
+    if (c->steps[step_i].dynamic || c->steps[step_i].control)
+        return TIDE_OK; // its kernel is made in each run, or never
     if (k->def->exec_create != NULL) TIDE_TRY(k->def->exec_create(k, &c->steps[step_i].args.exec, err));
     return TIDE_OK;
 }
@@ -172,13 +174,14 @@ static tide_status make_exec(tide_context *c, size_t step_i, tide_error *err) {
 static tide_status lay_operands(tide_context *c, size_t step_i, tide_operand **at, tide_error *err) {
     const tide_node *node = c->plan->program->steps[step_i].kernel.node;
     tide__context_step *s = &c->steps[step_i];
-    TIDE_ASSERT(node->n_outputs > 0); // pruning leaves no step that makes nothing
+    TIDE_ASSERT(node->n_outputs > 0 || node->closes != 0); // pruning leaves no other step that makes nothing
     s->in = *at;
     s->out = s->in + node->n_inputs;
     *at = s->out + node->n_outputs;
     s->args = (tide_kernel_args){.in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs};
     s->scope = (tide_scope){.name = node->name, .kind = TIDE_SCOPE_OPERATOR, .index = (int32_t)step_i};
     s->dynamic = tide_node_is_dynamic(graph_of(c), node);
+    s->control = tide_node_is_control(node);
     if (s->dynamic) return TIDE_OK;
     TIDE_TRY(tide__value_operands(graph_of(c), node->inputs, node->n_inputs, s->in, err));
     return tide__value_operands(graph_of(c), node->outputs, node->n_outputs, s->out, err);
@@ -225,6 +228,8 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     c->output_blocks = tide_host_calloc(g->n_outputs + 1, sizeof *c->output_blocks);
     c->steps = tide_host_calloc(c->plan->program->n_steps + 1, sizeof *c->steps);
     c->operands = tide_host_calloc(count_operands(c->plan->program) + 1, sizeof *c->operands);
+    if (g->n_regions > 0)
+        TIDE_TRY(TIDE_NEW(&c->ran, c->plan->program->n_steps + 1, err, "for the tables of %zu values", g->n_values));
     if (c->values == NULL || c->data == NULL || c->inputs == NULL || c->next_inputs == NULL || c->outputs == NULL ||
         c->output_blocks == NULL || c->steps == NULL || c->operands == NULL)
         return TIDE_NO_MEMORY(err, "for the tables of %zu values", g->n_values);
@@ -274,6 +279,7 @@ void tide_context_destroy(tide_context *c) {
     drop_steps(c);
     tide_host_free(c->operands);
     tide_host_free(c->next_inputs);
+    tide_host_free(c->ran);
     tide__context_drop_memory(c);
     tide_allocator_unref(c->workspace);
     tide_allocator_unref(c->caller);
@@ -299,6 +305,8 @@ tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name
 }
 
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out) { *out = c->stats; }
+
+const bool *tide_context_ran(const tide_context *c) { return c->ran; }
 
 const void *tide_context_buffer(const tide_context *c) { return c->buffer != NULL ? c->buffer->mem.data : NULL; }
 
@@ -347,8 +355,23 @@ static tide_status do_dynamic_step(tide_context *c, size_t step_i, tide_error *e
     return TIDE_OK;
 }
 
-static tide_status do_step(tide_context *c, size_t step_i, tide_error *err) {
+/// The step decides with which one the run goes on.
+static tide_status do_control_step(tide_context *c, size_t step_i, size_t *next, tide_error *err) {
+    c->steps[step_i].again = false;
+    if (c->mode == TIDE_RUN_NAIVE) TIDE_TRY(tide__context_alloc_step(c, step_i, err));
+    TIDE_TRY(tide__poison_before_step(c, step_i, err));
+    TIDE_TRY(tide__context_run_control(c, step_i, next, err));
+    c->steps[step_i].again = *next <= step_i;
+    TIDE_TRY(tide__poison_after_step(c, step_i, err));
+    TIDE_TRY(tide__context_free_dynamic(c, step_i, err));
+    if (c->mode == TIDE_RUN_NAIVE) tide__context_free_step(c, step_i);
+    return tide__context_skip(c, step_i, *next, err);
+}
+
+static tide_status do_step(tide_context *c, size_t step_i, size_t *next, tide_error *err) {
     TIDE_ASSERT(step_i < c->plan->program->n_steps && c->scratch == NULL);
+    *next = step_i + 1;
+    if (c->steps[step_i].control) return do_control_step(c, step_i, next, err);
     if (c->steps[step_i].dynamic) return do_dynamic_step(c, step_i, err);
     if (c->mode == TIDE_RUN_NAIVE) TIDE_TRY(tide__context_alloc_step(c, step_i, err));
     TIDE_TRY(tide__poison_before_step(c, step_i, err));
@@ -358,10 +381,10 @@ static tide_status do_step(tide_context *c, size_t step_i, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status run_step(tide_context *c, size_t step_i, tide_error *err) {
+static tide_status run_step(tide_context *c, size_t step_i, size_t *next, tide_error *err) {
     tide__context_step *s = &c->steps[step_i];
     tide_scope_enter(&s->scope, c->observer);
-    const tide_status st = do_step(c, step_i, err);
+    const tide_status st = do_step(c, step_i, next, err);
     if (st != TIDE_OK) {
         const tide_node *node = c->plan->program->steps[step_i].kernel.node;
         tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
@@ -374,7 +397,12 @@ static tide_status run_step(tide_context *c, size_t step_i, tide_error *err) {
 }
 
 static tide_status run_steps(tide_context *c, tide_error *err) {
-    for (size_t i = 0; i < c->plan->program->n_steps; i++) TIDE_TRY(run_step(c, i, err));
+    const size_t n = c->plan->program->n_steps;
+    if (c->ran != NULL) memset(c->ran, 0, n * sizeof *c->ran);
+    for (size_t i = 0, next; i < n; i = next) {
+        TIDE_TRY(run_step(c, i, &next, err));
+        if (c->ran != NULL) c->ran[i] = true;
+    }
     return TIDE_OK;
 }
 

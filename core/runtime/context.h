@@ -127,6 +127,8 @@ typedef struct tide_context_stats {
     uint64_t n_view_bytes;
 } tide_context_stats;
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
+/// Which steps the last run went through, those of bodies too: [n_steps]; NULL: there are no bodies, all of them.
+const bool *tide_context_ran(const tide_context *c);
 /// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views. The buffer never
 /// moves: a lazy clone of a tensor in it is a copy. Under TIDE_FILL_POISON there is nothing to see between runs.
 const void *tide_context_buffer(const tide_context *c);

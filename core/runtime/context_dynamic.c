@@ -30,7 +30,7 @@ static void operand_of_tensor(const tide_context *c, uint32_t value_i, tide_oper
         .dtype = tide_tensor_dtype(t), .shape = *tide_tensor_shape(t), .size_bytes = tide_tensor_size_bytes(t)};
 }
 
-static tide_status read_input(const tide_context *c, uint32_t value_i, tide_operand *out, tide_error *err) {
+tide_status tide__context_operand(const tide_context *c, uint32_t value_i, tide_operand *out, tide_error *err) {
     *out = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     if (c->plan->needs[value_i].dynamic)
@@ -71,7 +71,7 @@ static tide_status check_output(const tide_value *v, tide_operand *o, tide_error
 }
 
 static tide_status infer(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
-    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(read_input(c, node->inputs[k], &s->in[k], err));
+    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(tide__context_operand(c, node->inputs[k], &s->in[k], err));
     for (size_t k = 0; k < node->n_outputs; k++) s->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
     const tide_infer x = {.node = node, .in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs};
     TIDE_TRY(node->def->infer(&x, err));
@@ -99,17 +99,17 @@ static tide_status bind_block(tide_context *c, tide_tensor *t, const char *name,
 }
 
 /// Graph outputs are one of the tables' tensors too.
-static void note_output(tide_context *c, uint32_t value_i) {
+void tide__context_note_output(tide_context *c, uint32_t value_i) {
     for (size_t i = 0; i < graph_of(c)->n_outputs; i++) {
         if (graph_of(c)->outputs[i] != value_i) continue;
         const tide_block *block = tide_tensor_storage(c->values[value_i])->block;
-        TIDE_ASSERT(c->outputs[i] == NULL);
+        tide_tensor_unref(c->outputs[i]); // in a body: of the iteration before
         c->outputs[i] = tide_tensor_ref(c->values[value_i]);
         c->output_blocks[i] = block != NULL ? block->id : 0;
     }
 }
 
-static tide_status make_value(tide_context *c, uint32_t value_i, tide_operand *o, tide_error *err) {
+tide_status tide__context_make_dynamic(tide_context *c, uint32_t value_i, tide_operand *o, tide_error *err) {
     const char *name = graph_of(c)->values[value_i].name;
     TIDE_ASSERT(c->plan->needs[value_i].dynamic && c->values[value_i] == NULL);
     tide_tensor *t;
@@ -122,15 +122,18 @@ static tide_status make_value(tide_context *c, uint32_t value_i, tide_operand *o
     }
     c->values[value_i] = t;
     c->data[value_i] = o->data;
-    note_output(c, value_i);
     return TIDE_OK;
 }
 
-static void drop_value(tide_context *c, uint32_t value_i) {
+void tide__context_set_dynamic(tide_context *c, uint32_t value_i, tide_tensor *t) {
+    TIDE_ASSERT(c->plan->needs[value_i].dynamic);
+    if (t != NULL) tide_tensor_ref(t);
     tide_tensor_unref(c->values[value_i]);
-    c->values[value_i] = NULL;
-    c->data[value_i] = NULL;
+    c->values[value_i] = t;
+    c->data[value_i] = t != NULL && tide_tensor_size_bytes(t) > 0 ? tide_tensor_data(t) : NULL;
 }
+
+static void drop_value(tide_context *c, uint32_t value_i) { tide__context_set_dynamic(c, value_i, NULL); }
 
 void tide__context_drop_dynamic(tide_context *c) {
     if (c->dynamic == NULL) return;
@@ -159,8 +162,7 @@ static tide_status check_end(const tide_context *c, uint32_t value_i, tide_error
 
 static tide_status free_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
     if (value_i == TIDE_NO_VALUE || c->values[value_i] == NULL) return TIDE_OK; // or read twice
-    const tide__need *need = &c->plan->needs[value_i];
-    if (!need->dynamic || need->last_step != (int64_t)step_i) return TIDE_OK;
+    if (!c->plan->needs[value_i].dynamic || !tide__value_ends(c, value_i, step_i)) return TIDE_OK;
     TIDE_TRY(check_end(c, value_i, err));
     drop_value(c, value_i);
     return TIDE_OK;
@@ -170,6 +172,33 @@ tide_status tide__context_free_dynamic(tide_context *c, size_t step_i, tide_erro
     const tide_node *node = c->plan->program->steps[step_i].kernel.node;
     for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(free_if_last(c, node->inputs[k], step_i, err));
     for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(free_if_last(c, node->outputs[k], step_i, err));
+    return TIDE_OK;
+}
+
+// ---- steps that are left out ----
+
+static tide_status end_skipped(tide_context *c, uint32_t value_i, size_t step_i, size_t skipped, size_t next,
+                               tide_error *err) {
+    if (value_i == TIDE_NO_VALUE) return TIDE_OK;
+    const tide__need *need = &c->plan->needs[value_i];
+    if (need->last_step != (int64_t)skipped || need->birth_step > (int64_t)step_i || need->birth_step < 0)
+        return TIDE_OK;
+    if (need->dynamic && c->values[value_i] != NULL) {
+        TIDE_TRY(check_end(c, value_i, err));
+        drop_value(c, value_i);
+    }
+    if (!need->intermediate) return TIDE_OK;
+    TIDE_TRY(tide__poison_end_value(c, value_i, next, err));
+    if (c->mode == TIDE_RUN_NAIVE) tide__context_free_value(c, value_i);
+    return TIDE_OK;
+}
+
+tide_status tide__context_skip(tide_context *c, size_t step_i, size_t next, tide_error *err) {
+    for (size_t skipped = step_i + 1; skipped < next; skipped++) {
+        const tide_node *node = c->plan->program->steps[skipped].kernel.node;
+        for (size_t k = 0; k < node->n_inputs; k++)
+            TIDE_TRY(end_skipped(c, node->inputs[k], step_i, skipped, next, err));
+    }
     return TIDE_OK;
 }
 
@@ -210,7 +239,9 @@ static void kernel_deinit(dynamic_kernel *d) {
 
 static tide_status make_values(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
     for (size_t k = 0; k < node->n_outputs; k++) {
-        if (node->outputs[k] != TIDE_NO_VALUE) TIDE_TRY(make_value(c, node->outputs[k], &s->out[k], err));
+        if (node->outputs[k] == TIDE_NO_VALUE) continue;
+        TIDE_TRY(tide__context_make_dynamic(c, node->outputs[k], &s->out[k], err));
+        tide__context_note_output(c, node->outputs[k]);
     }
     return TIDE_OK;
 }

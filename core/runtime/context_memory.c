@@ -300,15 +300,15 @@ tide_status tide__context_alloc_step(tide_context *c, size_t step_i, tide_error 
     return TIDE_OK;
 }
 
-static void free_value(tide_context *c, uint32_t value_i) {
+void tide__context_free_value(tide_context *c, uint32_t value_i) {
     tide_tensor_unbind(c->values[value_i]);
     c->data[value_i] = NULL;
 }
 
 static void free_if_last(tide_context *c, uint32_t value_i, size_t step_i) {
     if (value_i == TIDE_NO_VALUE) return;
-    const tide__need *need = &c->plan->needs[value_i];
-    if (need->intermediate && need->last_step == (int64_t)step_i) free_value(c, value_i);
+    if (c->plan->needs[value_i].intermediate && tide__value_ends(c, value_i, step_i))
+        tide__context_free_value(c, value_i);
 }
 
 static void drop_scratch(tide_context *c, size_t step_i) {
@@ -327,6 +327,6 @@ void tide__context_free_step(tide_context *c, size_t step_i) {
 void tide__context_free_rest(tide_context *c) {
     for (size_t i = 0; i < c->plan->program->n_steps; i++) drop_scratch(c, i);
     for (uint32_t v = 0; v < graph_of(c)->n_values; v++) {
-        if (c->plan->needs[v].intermediate) free_value(c, v);
+        if (c->plan->needs[v].intermediate) tide__context_free_value(c, v);
     }
 }

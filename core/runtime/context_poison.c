@@ -102,7 +102,7 @@ static bool inputs_have_nan(const tide_context *c, size_t step_i) {
 
 /// An input that dies here and lies where the output goes.
 static bool overwrites(const tide_context *c, size_t step_i) {
-    if (c->mode != TIDE_RUN_PLANNED) return false;
+    if (c->mode != TIDE_RUN_PLANNED || c->steps[step_i].control) return false;
     TIDE_ASSERT(c->plan->program->steps[step_i].kernel.node->n_outputs > 0);
     const uint32_t out = c->plan->program->steps[step_i].kernel.node->outputs[0];
     if (out == TIDE_NO_VALUE) return false;
@@ -312,7 +312,7 @@ tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error 
         if (v != TIDE_NO_VALUE && slot_of_value(c, v, &s))
             TIDE_TRY(open_slot(c, &s, c->plan->needs[v].intermediate, step_i, err));
     }
-    note_inputs(c, step_i);
+    if (!c->steps[step_i].control) note_inputs(c, step_i);
     return slot_of_scratch(c, step_i, &s) ? open_slot(c, &s, true, step_i, err) : TIDE_OK;
 }
 
@@ -343,9 +343,14 @@ static tide_status end_slot(const tide_context *c, const slot *s, size_t step_i,
 static tide_status end_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
     slot s;
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
-    const tide__need *need = &c->plan->needs[value_i];
-    if (!need->intermediate || need->last_step != (int64_t)step_i) return TIDE_OK;
+    if (!c->plan->needs[value_i].intermediate || !tide__value_ends(c, value_i, step_i)) return TIDE_OK;
     return slot_of_intermediate(c, value_i, &s) ? end_slot(c, &s, step_i, err) : TIDE_OK;
+}
+
+tide_status tide__poison_end_value(tide_context *c, uint32_t value_i, size_t next, tide_error *err) {
+    slot s;
+    if (c->fill != TIDE_FILL_POISON || !slot_of_intermediate(c, value_i, &s)) return TIDE_OK;
+    return end_slot(c, &s, next - 1, err);
 }
 
 tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *err) {
@@ -354,7 +359,8 @@ tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *
     slot s;
     // Overruns first: a result may have been made from the bytes they hit.
     if (slot_of_scratch(c, step_i, &s)) TIDE_TRY(end_slot(c, &s, step_i, err));
-    TIDE_TRY(check_results(c, step_i, err));
+    // What a region makes is written where it is closed, out of results that were looked at.
+    if (!c->steps[step_i].control) TIDE_TRY(check_results(c, step_i, err));
     for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(end_if_last(c, node->inputs[k], step_i, err));
     for (size_t k = 0; k < node->n_outputs; k++) TIDE_TRY(end_if_last(c, node->outputs[k], step_i, err));
     return TIDE_OK;

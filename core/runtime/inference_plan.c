@@ -13,6 +13,7 @@
 #include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
+#include "core/graph/region.h"
 #include "core/graph/sizes.h"
 #include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
@@ -114,6 +115,7 @@ static tide_status check_runnable(const tide_program *program, tide_error *err) 
     for (size_t i = 0; i < program->n_steps; i++) {
         const tide_kernel *k = &program->steps[i].kernel;
         if ((k->def->flags & TIDE_OP_PLAN_ONLY) == 0 && k->def->run != NULL) continue;
+        if (tide_node_is_control(k->node)) continue;
         return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED,
                          "node '%s': operator %s has no kernel, the program can be planned but not run", k->node->name,
                          k->node->op_type);

@@ -4,6 +4,7 @@
 // the profiler and the reports read it. Nothing here places anything.
 #include "core/runtime/memory_plan.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -165,6 +166,20 @@ static tide_status copy_items(const tide_lifetimes *lt, tide_lifetimes *out) {
     return TIDE_OK;
 }
 
+static tide_status copy_regions(const tide_lifetimes *lt, tide_lifetimes *out) {
+    if (lt->n_regions == 0) return TIDE_OK;
+    out->regions = tide_host_calloc(lt->n_regions, sizeof *out->regions);
+    if (out->regions == NULL) return TIDE_ERR_NOMEM;
+    memcpy(out->regions, lt->regions, lt->n_regions * sizeof *out->regions);
+    out->n_regions = lt->n_regions;
+    return TIDE_OK;
+}
+
+const char *tide_plan_region_name(const tide_plan_region *r) {
+    static const char *const names[] = {"then", "else", "loop", "scan"};
+    return names[r->kind];
+}
+
 tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, tide_error *err) {
     tide_lifetimes copy = {.n_steps = lt->n_steps, .process = lt->process};
     tide_status st = copy_items(lt, &copy);
@@ -172,6 +187,7 @@ tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, t
     if (st == TIDE_OK) st = copy_names(lt->recomputed, lt->n_recomputed, &copy.recomputed, &copy.n_recomputed);
     if (st == TIDE_OK) st = copy_names(lt->dynamic, lt->n_dynamic, &copy.dynamic, &copy.n_dynamic);
     if (st == TIDE_OK) st = copy_names(lt->point_names, lt->n_points, &copy.point_names, &copy.n_points);
+    if (st == TIDE_OK) st = copy_regions(lt, &copy);
     if (st == TIDE_OK && lt->model != NULL) {
         copy.model = tide_host_strdup(lt->model);
         if (copy.model == NULL) st = TIDE_ERR_NOMEM;
@@ -191,6 +207,7 @@ void tide_lifetimes_deinit(tide_lifetimes *lt) {
     free_names(lt->dynamic, lt->n_dynamic);
     free_names(lt->point_names, lt->n_points);
     tide_host_free(lt->items);
+    tide_host_free(lt->regions);
     tide_host_free(lt->model);
     *lt = (tide_lifetimes){0};
 }
@@ -404,7 +421,8 @@ uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_k
         if (naive && n_contexts > 1) return TIDE_UNKNOWN_BYTES;
         if (!tide_add_u64(each, naive ? buffer->naive_peak_bytes : buffer->bytes, &each)) return UINT64_MAX;
     }
-    if (kind == TIDE_KIND_WORKSPACE && naive && n_contexts > 1) return TIDE_UNKNOWN_BYTES;
+    if (kind == TIDE_KIND_WORKSPACE && naive && (n_contexts > 1 || p->lifetimes.n_regions > 0))
+        return TIDE_UNKNOWN_BYTES;
     for (size_t i = 0; i < p->lifetimes.n; i++) {
         const tide_lifetime *item = &p->lifetimes.items[i];
         if (!item->persistent || item->kind != kind) continue;
@@ -413,6 +431,29 @@ uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_k
     }
     uint64_t all;
     return tide_mul_u64(each, n_contexts, &all) && tide_add_u64(all, once, &all) ? all : UINT64_MAX;
+}
+
+/// Bytes that are alive at each step, as what they add and take away there: [n_steps + 1].
+static void add_life(const tide_lifetime *item, uint64_t *changes) {
+    const uint64_t bytes = tide_lifetime_aligned_bytes(item);
+    changes[item->begin_step] += bytes;
+    changes[item->end_step] -= bytes;
+}
+
+tide_status tide_memory_plan_naive_peak(const tide_memory_plan *p, const bool *ran, uint64_t *out, tide_error *err) {
+    const tide_lifetimes *lt = &p->lifetimes;
+    uint64_t *changes, alive = 0, peak = 0;
+    TIDE_TRY(TIDE_NEW(&changes, (size_t)lt->n_steps + 1, err, "for %" PRId64 " steps", lt->n_steps));
+    for (size_t i = 0; i < lt->n; i++) {
+        if (!lt->items[i].persistent && lt->items[i].kind == TIDE_KIND_WORKSPACE) add_life(&lt->items[i], changes);
+    }
+    for (int64_t step = 0; step < lt->n_steps; step++) {
+        alive += changes[step];
+        if (ran[step] && alive > peak) peak = alive;
+    }
+    tide_host_free(changes);
+    *out = peak;
+    return TIDE_OK;
 }
 
 uint64_t tide_memory_plan_predicted(const tide_memory_plan *p, tide_memory_kind kind) {

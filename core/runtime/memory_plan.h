@@ -46,10 +46,14 @@ double tide_memory_plan_saving(const tide_memory_plan *p);
 /// persistent tensors by their own kind, rounded up.
 uint64_t tide_memory_plan_predicted(const tide_memory_plan *p, tide_memory_kind kind);
 /// The same for any run: weights and inputs once, the rest per context. A naive run has no buffer and frees at the last
-/// use, so its Workspace peaks at naive_peak_bytes; when those peaks of several naive contexts meet is not planned:
-/// TIDE_UNKNOWN_BYTES then.
+/// use, so its Workspace peaks at naive_peak_bytes; when those peaks of several naive contexts meet is not planned, nor
+/// which branches and bodies a naive run goes through: TIDE_UNKNOWN_BYTES then.
 uint64_t tide_memory_plan_predicted_run(const tide_memory_plan *p, tide_memory_kind kind, bool naive,
                                         uint64_t n_contexts);
+/// Workspace at the peak of a naive run that went through the steps that `ran` [lifetimes.n_steps] has.
+/// @return TIDE_ERR_NOMEM
+tide_status tide_memory_plan_naive_peak(const tide_memory_plan *p, const bool *ran, uint64_t *out,
+                                        tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

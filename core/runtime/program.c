@@ -11,6 +11,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
 #include "core/base/pages.h"
+#include "core/graph/region.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/ops/ops.h"
 #include "core/runtime/program_sizes.h"
@@ -334,12 +335,39 @@ bool tide__program_holds(const tide_program *p) {
     return true;
 }
 
+/// Steps of a region are in the order behind the step that opens it.
+static void find_jumps(tide_program *p, uint32_t *step_of) {
+    for (uint32_t i = 0; i < p->n_steps; i++) step_of[p->steps[i].node] = i;
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        const tide_node *n = p->steps[i].kernel.node;
+        if (!tide_node_is_control(n)) continue;
+        const tide_region *r = tide_region_of(p->graph, n->opens != 0 ? n->opens : n->closes);
+        const uint32_t open = step_of[r->open], close = step_of[r->close];
+        p->steps[i].opened_by = open;
+        p->steps[i].jump = n->opens != 0 ? close + 1 : open + 1;
+        if (n->closes != 0 && !tide_region_repeats(r))
+            p->steps[i].jump = r->kind == TIDE_REGION_THEN && r->other != 0
+                                   ? step_of[tide_region_of(p->graph, r->other)->close] + 1
+                                   : close + 1;
+    }
+}
+
+static tide_status place_jumps(tide_program *p, tide_error *err) {
+    if (p->graph->n_regions == 0) return TIDE_OK;
+    uint32_t *step_of;
+    TIDE_TRY(TIDE_NEW(&step_of, p->graph->n_nodes + 1, err, "for %zu steps", p->n_steps));
+    find_jumps(p, step_of);
+    tide_host_free(step_of);
+    return TIDE_OK;
+}
+
 static tide_status prepare(build *b, tide_error *err) {
     tide_program *p = b->p;
     TIDE_TRY(TIDE_NEW(&p->steps, p->order.n + 1, err, "for %zu steps", p->order.n));
     p->no_kernels = b->opt->no_kernels;
     p->runnable = !p->no_kernels;
     for (size_t i = 0; i < p->order.n; i++) TIDE_TRY(prepare_step(p, p->order.nodes[i], err));
+    TIDE_TRY(place_jumps(p, err));
     TIDE_ASSERT(tide__program_holds(p));
     DETAIL(b, "%zu kernels%s", p->no_kernels ? 0 : p->n_steps,
            p->runnable     ? ""

@@ -46,7 +46,11 @@ typedef struct tide_program_options {
 
 typedef struct tide_program_step {
     uint32_t node;      ///< index in the graph
-    tide_kernel kernel; ///< prepared
+    tide_kernel kernel; ///< prepared; of a step that opens or closes a region it only knows its node
+    /// Where a run may go on instead of at the next step: behind a branch or a body, or at its first step again. 0: the
+    /// step opens and closes no region.
+    uint32_t jump;
+    uint32_t opened_by; ///< of a step that closes a region: the step that opens it
 } tide_program_step;
 
 /// A node that runs twice, and the node that is its second run.

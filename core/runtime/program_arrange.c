@@ -487,6 +487,15 @@ static tide_status arrange(tide_program *p, const uint32_t *nodes, size_t n, con
                          p->graph->name);
     if (p->graph->n_nodes + n_again >= TIDE_NO_NODE - 1u)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 nodes");
+    if (p->graph->n_regions > 0) {
+        // A body is a stretch of the order, with places of its own to go on at: it stays as it is.
+        bool same = n == p->n_steps && n_again == 0;
+        for (size_t i = 0; same && i < n; i++) same = nodes[i] == p->steps[i].node;
+        return same ? TIDE_OK
+                    : TIDE_FAIL(err, TIDE_ERR_INVALID,
+                                "program '%s' has bodies of If, Loop or Scan: its steps stay as they are",
+                                p->graph->name);
+    }
     draft d = {.p = p, .order = nodes, .n = n, .again = again, .n_again = n_again};
     const tide_status st = prepare_draft(&d, err);
     if (st == TIDE_OK) {

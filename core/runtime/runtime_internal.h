@@ -60,6 +60,8 @@ typedef struct tide__context_step {
     tide_scope scope;
     char *scratch_tag; ///< owned; NULL without scratch
     bool dynamic;      ///< shapes are inferred and the kernel prepared in each run (context_dynamic.c)
+    bool control;      ///< opens or closes a region (context_region.c)
+    bool again;        ///< it closed an iteration, and there is another one
     bool overwrites;   ///< under poison: an input may be gone once the kernel has run …
     bool had_nan;      ///< … so this is what the inputs were asked before
 } tide__context_step;
@@ -85,6 +87,7 @@ struct tide_context {
     tide__context_step *steps;     ///< [n_steps]
     tide_operand *operands;        ///< operands of all steps, one behind the other
     bool inputs_set;
+    bool *ran; ///< [n_steps] of a program with regions: which steps this run has done; else NULL
     tide_scope run_scope;
     tide_context_stats stats;
 };
@@ -121,6 +124,8 @@ void tide__poison_open(tide_context *c);
 /// Before step `step_i`, after its memory was allocated: what it will write must be untouched; from now on it is in
 /// use.
 tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// Steps up to `next` - 1 are left out: `value_i`, which one of them is the last to read, goes now.
+tide_status tide__poison_end_value(tide_context *c, uint32_t value_i, size_t next, tide_error *err) TIDE_NODISCARD;
 /// After step `step_i`: its results are its own, nothing was written behind them or behind what is freed here.
 tide_status tide__poison_after_step(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Before the first step: the outputs' old content goes.
@@ -132,6 +137,19 @@ void tide__poison_abandon(tide_context *c);
 /// Before memory is given back: all of it is open.
 void tide__poison_close(tide_context *c);
 
+/// Whether value `value_i` is needed no more once step `step_i` is done: the last to read it, but for values from
+/// outside of a body that has another iteration.
+static inline bool tide__value_ends(const tide_context *c, uint32_t value_i, size_t step_i) {
+    const tide__need *need = &c->plan->needs[value_i];
+    if (need->last_step != (int64_t)step_i) return false;
+    return !c->steps[step_i].again || need->birth_step > (int64_t)c->plan->program->steps[step_i].opened_by;
+}
+
+// context_region.c: steps that open or close a region
+
+/// Do step `step_i`. *next: the step to go on with. What it makes has memory by now, but for what is dynamic.
+tide_status tide__context_run_control(tide_context *c, size_t step_i, size_t *next, tide_error *err);
+
 // context_dynamic.c: tensors that are sized while running
 
 /// A run begins, or a step failed: what is dynamic is given back, of outputs too.
@@ -141,6 +159,19 @@ void tide__context_drop_dynamic(tide_context *c);
 tide_status tide__context_run_dynamic(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
 /// Free dynamic values whose last step is `step_i`. TIDE_ERR_RUNTIME under poison: bytes behind one were written.
 tide_status tide__context_free_dynamic(tide_context *c, size_t step_i, tide_error *err) TIDE_NODISCARD;
+/// The value of a dynamic value for now: a new tensor of this type and shape, `o` gets its size and address.
+tide_status tide__context_make_dynamic(tide_context *c, uint32_t value_i, tide_operand *o,
+                                       tide_error *err) TIDE_NODISCARD;
+/// A dynamic value is `t` from now on, which other values may be too: nothing writes into it any more. NULL: nothing
+/// is.
+void tide__context_set_dynamic(tide_context *c, uint32_t value_i, tide_tensor *t);
+/// A dynamic graph output has its last value of this run.
+void tide__context_note_output(tide_context *c, uint32_t value_i);
+/// Any value as it is now.
+tide_status tide__context_operand(const tide_context *c, uint32_t value_i, tide_operand *out,
+                                  tide_error *err) TIDE_NODISCARD;
+/// The steps from `step_i` + 1 up to `next` - 1 are left out: what they were the last to read goes.
+tide_status tide__context_skip(tide_context *c, size_t step_i, size_t next, tide_error *err) TIDE_NODISCARD;
 
 // context_memory.c
 
@@ -150,6 +181,8 @@ tide_status tide__context_take_block(tide_context *c, tide_allocator *from, tide
                                      tide_error *err) TIDE_NODISCARD;
 /// Make the tensors and give them the memory they have from the start (buffer, outputs).
 tide_status tide__context_take_memory(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// Naive mode: the memory of one intermediate goes back.
+void tide__context_free_value(tide_context *c, uint32_t value_i);
 void tide__context_drop_memory(tide_context *c);
 /// Bind the tensor of a value into the planned buffer (S27-10); FAILED fills err.
 tide_bind_result tide__context_bind(tide_context *c, uint32_t value_i, tide_error *err);

@@ -107,6 +107,17 @@ typedef struct tide_process_facts {
     uint64_t mapped_bytes;    ///< of the weights: those that stay in their file
 } tide_process_facts;
 
+typedef enum tide_body_kind { TIDE_BODY_THEN, TIDE_BODY_ELSE, TIDE_BODY_LOOP, TIDE_BODY_SCAN } tide_body_kind;
+/// A body of an If, a Loop or a Scan: a stretch of the steps that a run may leave out or go through again.
+typedef struct tide_plan_region {
+    tide_body_kind kind;
+    int64_t open_step;  ///< the step that decides whether it runs
+    int64_t begin_step; ///< its first step
+    int64_t end_step;   ///< behind its last one, which decides whether it runs again
+} tide_plan_region;
+/// "then", "else", "loop", "scan".
+const char *tide_plan_region_name(const tide_plan_region *r);
+
 /// A table of them; all zero is an empty one. Read it as you like; only the functions below may change it, because all
 /// it points to is its own and freed by tidemark.
 typedef struct tide_lifetimes {
@@ -122,6 +133,8 @@ typedef struct tide_lifetimes {
     char **dynamic; ///< [n_dynamic]: tensors that are sized while running; they have no place in any plan, and what
                     ///< they take comes on top
     size_t n_dynamic;
+    tide_plan_region *regions; ///< [n_regions] by open_step: an outer one before those in it, then before else
+    size_t n_regions;
     char **point_names; ///< [n_points]: sizes for which a dynamic model is planned ("batch=1", …)
     size_t n_points;    ///< 0: one size only. size_bytes of each item is the maximum over the points
     tide_process_facts process;

@@ -191,6 +191,7 @@ static tide_status enter_step(const reader *in, lane *l, const tide__event *e, c
     l->steps[l->n_steps++] =
         (tide_execution_step){(uint64_t)e->t_ns, (uint32_t)((uint64_t)e->id - x->first_event), (int32_t)scope->step};
     x->n_steps++;
+    x->goes_back = x->goes_back || scope->step <= l->last_step;
     x->idle_event = x->idle_ns = UINT64_MAX;
     l->last_scope = e->scope_id;
     l->last_step = scope->step;
@@ -404,7 +405,8 @@ const tide_plan_buffer *tide_executions_buffer(const tide_executions *x, tide_me
     return b != NULL && b->bytes == requested_bytes ? b : NULL;
 }
 
-size_t tide_execution_first_step(const tide_executions *x, const tide_execution *e, int64_t step) {
+/// The first of the steps of `e`, which does not go back, that is not before `step`; e->n_steps: none.
+static size_t first_not_before(const tide_executions *x, const tide_execution *e, int64_t step) {
     const tide_execution_step *steps = tide_execution_steps(x, e);
     size_t lo = 0, hi = e->n_steps;
     while (lo < hi) {
@@ -416,4 +418,28 @@ size_t tide_execution_first_step(const tide_executions *x, const tide_execution 
         }
     }
     return lo;
+}
+
+void tide_execution_range(const tide_executions *x, const tide_execution *e, int64_t begin, int64_t end, size_t *first,
+                          size_t *behind) {
+    if (!e->goes_back) {
+        *first = first_not_before(x, e, begin);
+        *behind = first_not_before(x, e, end);
+        return;
+    }
+    const tide_execution_step *steps = tide_execution_steps(x, e);
+    *first = *behind = e->n_steps;
+    for (size_t i = 0; i < e->n_steps; i++) {
+        if (steps[i].step < begin || steps[i].step >= end) continue;
+        if (*first == e->n_steps) *first = i;
+        *behind = i + 1;
+    }
+}
+
+size_t tide_execution_since(const tide_executions *x, const tide_execution *e, size_t at, int64_t begin, int64_t end) {
+    const tide_execution_step *steps = tide_execution_steps(x, e);
+    TIDE_ASSERT(at < e->n_steps && steps[at].step >= begin && steps[at].step < end);
+    if (!e->goes_back) return first_not_before(x, e, begin);
+    while (at > 0 && steps[at - 1].step >= begin && steps[at - 1].step < end) at--;
+    return at;
 }

@@ -159,18 +159,12 @@ static tide_status count(buffer *b, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Its first step in this execution: the last one where there is none.
-static const tide_execution_step *first_from(const buffer *b, int64_t step) {
-    const tide_execution *e = &b->x->items[b->execution];
-    const size_t i = tide_execution_first_step(b->x, e, step);
-    return &tide_execution_steps(b->x, e)[i < e->n_steps ? i : e->n_steps - 1];
-}
-
 static tide_live tensor_of(const buffer *b, const tide_live *block, size_t i) {
     const tide_lifetimes *lt = &b->x->plan->lifetimes;
     const tide_lifetime *l = &lt->items[i];
     const tide_execution *e = &b->x->items[b->execution];
-    const tide_execution_step *born = first_from(b, l->begin_step);
+    const size_t since = tide_execution_since(b->x, e, b->step_i, l->begin_step, l->end_step);
+    const tide_execution_step *born = &tide_execution_steps(b->x, e)[since];
     const bool has_name = l->begin_step >= 0 && (uint64_t)l->begin_step < lt->n_step_names;
     tide_live out = *block;
     out.name = l->name;

@@ -155,6 +155,8 @@ static tide_status delete_plan(const tide__sql *out, int64_t run_id, tide_error 
                                           "DELETE FROM plan_pool WHERE run_id = ?",
                                           "DELETE FROM plan_step WHERE run_id = ?",
                                           "DELETE FROM plan_recomputed WHERE run_id = ?",
+                                          "DELETE FROM plan_dynamic WHERE run_id = ?",
+                                          "DELETE FROM plan_region WHERE run_id = ?",
                                           "DELETE FROM plan_part WHERE run_id = ?"};
     for (size_t i = 0; i < sizeof deletes / sizeof deletes[0]; i++) {
         sqlite3_stmt *stmt;
@@ -169,9 +171,9 @@ static tide_status delete_plan(const tide__sql *out, int64_t run_id, tide_error 
 
 /// TIDE_ERR_BAD_INPUT, TIDE_ERR_NOT_FOUND: the plan cannot be read.
 static tide_status read_and_write_plan(const tide__damaged *in, const tide__sql *out, int64_t run_id, tide_error *err) {
-    static const char *const tables[] = {"plan",      "plan_buffer", "plan_tensor",
-                                         "plan_gap",  "plan_point",  "plan_point_size",
-                                         "plan_pool", "plan_step",   "plan_recomputed"};
+    static const char *const tables[] = {
+        "plan",      "plan_buffer", "plan_tensor",     "plan_gap",     "plan_point", "plan_point_size",
+        "plan_pool", "plan_step",   "plan_recomputed", "plan_dynamic", "plan_region"};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         bool has;
         TIDE_TRY(tide__damaged_has_table(in, tables[i], &has, err));

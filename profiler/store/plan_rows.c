@@ -30,7 +30,7 @@ typedef struct alias_row {
 
 /// Rows that are there: amounts of memory are asked by these and not by what a row claims.
 typedef struct counts {
-    uint64_t n_tensors, n_pools, n_buffers, n_step_names, n_gaps, n_points, n_sizes, n_recomputed;
+    uint64_t n_tensors, n_pools, n_buffers, n_step_names, n_gaps, n_points, n_sizes, n_recomputed, n_dynamic, n_regions;
 } counts;
 
 typedef struct reader {
@@ -250,8 +250,8 @@ static tide_status read_rows(reader *r, const char *query, take_row take) {
 // ---- the plan ----
 
 static bool take_counts(sqlite3_stmt *stmt, int first, counts *n) {
-    uint64_t *const all[] = {&n->n_tensors, &n->n_pools,  &n->n_buffers, &n->n_step_names,
-                             &n->n_gaps,    &n->n_points, &n->n_sizes,   &n->n_recomputed};
+    uint64_t *const all[] = {&n->n_tensors, &n->n_pools, &n->n_buffers,    &n->n_step_names, &n->n_gaps,
+                             &n->n_points,  &n->n_sizes, &n->n_recomputed, &n->n_dynamic,    &n->n_regions};
     bool good = true;
     for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
         good = tide__sql_u64(stmt, first + (int)k, all[k]) && *all[k] <= INT32_MAX && good;
@@ -306,7 +306,9 @@ static tide_status read_head(reader *r) {
                           "(SELECT count(*) FROM plan_gap t WHERE t.run_id = plan.run_id), "
                           "(SELECT count(*) FROM plan_point t WHERE t.run_id = plan.run_id), "
                           "(SELECT count(*) FROM plan_point_size t WHERE t.run_id = plan.run_id), "
-                          "(SELECT count(*) FROM plan_recomputed t WHERE t.run_id = plan.run_id) "
+                          "(SELECT count(*) FROM plan_recomputed t WHERE t.run_id = plan.run_id), "
+                          "(SELECT count(*) FROM plan_dynamic t WHERE t.run_id = plan.run_id), "
+                          "(SELECT count(*) FROM plan_region t WHERE t.run_id = plan.run_id) "
                           "FROM plan WHERE run_id = ?",
                           &stmt, r->err));
     sqlite3_bind_int64(stmt, 1, r->run_id);
@@ -374,6 +376,28 @@ static tide_status take_recomputed(reader *r, sqlite3_stmt *stmt, size_t row_i) 
     return take_name(r, stmt, row_i, "plan_recomputed", r->n.n_recomputed, lt->recomputed, &lt->n_recomputed);
 }
 
+static tide_status take_dynamic(reader *r, sqlite3_stmt *stmt, size_t row_i) {
+    tide_lifetimes *lt = &r->p->lifetimes;
+    return take_name(r, stmt, row_i, "plan_dynamic", r->n.n_dynamic, lt->dynamic, &lt->n_dynamic);
+}
+
+static tide_status take_region(reader *r, sqlite3_stmt *stmt, size_t row_i) {
+    tide_lifetimes *lt = &r->p->lifetimes;
+    const char *kind = (const char *)sqlite3_column_text(stmt, 1);
+    if (row_i >= r->n.n_regions || sqlite3_column_int64(stmt, 0) != (int64_t)row_i || kind == NULL)
+        return bad_row(r, "plan_region", row_i);
+    tide_plan_region x = {.open_step = sqlite3_column_int64(stmt, 2),
+                          .begin_step = sqlite3_column_int64(stmt, 3),
+                          .end_step = sqlite3_column_int64(stmt, 4)};
+    for (x.kind = TIDE_BODY_THEN; strcmp(tide_plan_region_name(&x), kind) != 0; x.kind++)
+        if (x.kind == TIDE_BODY_SCAN) return bad_row(r, "plan_region", row_i);
+    if (x.open_step < 0 || x.open_step >= x.begin_step || x.begin_step >= x.end_step || x.end_step > lt->n_steps)
+        return bad_row(r, "plan_region", row_i);
+    lt->regions[row_i] = x;
+    lt->n_regions = row_i + 1;
+    return TIDE_OK;
+}
+
 // ---- the whole ----
 
 static tide_status make_room(reader *r) {
@@ -388,12 +412,16 @@ static tide_status make_room(reader *r) {
     lt->step_names = r->n.n_step_names > 0 ? tide_host_calloc(r->n.n_step_names, sizeof *lt->step_names) : NULL;
     lt->point_names = r->n.n_points > 0 ? tide_host_calloc(r->n.n_points, sizeof *lt->point_names) : NULL;
     lt->recomputed = r->n.n_recomputed > 0 ? tide_host_calloc(r->n.n_recomputed, sizeof *lt->recomputed) : NULL;
+    lt->dynamic = r->n.n_dynamic > 0 ? tide_host_calloc(r->n.n_dynamic, sizeof *lt->dynamic) : NULL;
+    lt->regions = r->n.n_regions > 0 ? tide_host_calloc(r->n.n_regions, sizeof *lt->regions) : NULL;
     r->gaps = tide_host_calloc((size_t)r->n.n_gaps, sizeof *r->gaps);
     r->sizes = tide_host_calloc((size_t)r->n.n_sizes, sizeof *r->sizes);
     const bool good = p->offsets != NULL && p->pools != NULL && (p->pool_list != NULL || p->n_pools == 0) &&
                       (p->buffers != NULL || p->n_buffers == 0) && (lt->step_names != NULL || r->n.n_step_names == 0) &&
                       (lt->point_names != NULL || r->n.n_points == 0) &&
-                      (lt->recomputed != NULL || r->n.n_recomputed == 0) && r->gaps != NULL && r->sizes != NULL;
+                      (lt->recomputed != NULL || r->n.n_recomputed == 0) &&
+                      (lt->dynamic != NULL || r->n.n_dynamic == 0) && (lt->regions != NULL || r->n.n_regions == 0) &&
+                      r->gaps != NULL && r->sizes != NULL;
     return good ? TIDE_OK : TIDE_NO_MEMORY(r->err, "for a plan");
 }
 
@@ -416,6 +444,11 @@ static tide_status read_parts(reader *r) {
         r, "SELECT pool, size_bytes, offset_bytes, members, buffer FROM plan_pool WHERE run_id = ? ORDER BY pool",
         take_pool));
     TIDE_TRY(read_rows(r, "SELECT idx, name FROM plan_recomputed WHERE run_id = ? ORDER BY idx", take_recomputed));
+    TIDE_TRY(read_rows(r, "SELECT idx, name FROM plan_dynamic WHERE run_id = ? ORDER BY idx", take_dynamic));
+    TIDE_TRY(read_rows(r,
+                       "SELECT idx, kind, open_step, begin_step, end_step FROM plan_region WHERE run_id = ? "
+                       "ORDER BY idx",
+                       take_region));
     if (r->n.n_step_names != 0 && r->n.n_step_names != (uint64_t)r->p->lifetimes.n_steps)
         return bad_row(r, "plan_step", 0);
     return read_rows(r, "SELECT step, name FROM plan_step WHERE run_id = ? ORDER BY step", take_step);
@@ -711,6 +744,22 @@ static const char *bind_recomputed(sqlite3_stmt *stmt, const tide_memory_plan *p
     return NULL;
 }
 
+static const char *bind_dynamic(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    (void)device;
+    tide__sql_bind_text(stmt, 3, p->lifetimes.dynamic[i]);
+    return NULL;
+}
+
+static const char *bind_region(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
+    const tide_plan_region *x = &p->lifetimes.regions[i];
+    (void)device;
+    tide__sql_bind_text(stmt, 3, tide_plan_region_name(x));
+    sqlite3_bind_int64(stmt, 4, x->open_step);
+    sqlite3_bind_int64(stmt, 5, x->begin_step);
+    sqlite3_bind_int64(stmt, 6, x->end_step);
+    return NULL;
+}
+
 static const char *bind_step(sqlite3_stmt *stmt, const tide_memory_plan *p, size_t i, char *device) {
     (void)device;
     tide__sql_bind_text(stmt, 3, p->lifetimes.step_names[i]);
@@ -730,6 +779,8 @@ tide_status tide__plan_rows_write(const tide__sql *s, int64_t run_id, const tide
         {"INSERT INTO plan_pool VALUES(?, ?, ?, ?, ?, ?)", plan->n_pools, bind_pool},
         {"INSERT INTO plan_point VALUES(?, ?, ?)", lt->n_points, bind_point},
         {"INSERT INTO plan_recomputed VALUES(?, ?, ?)", lt->n_recomputed, bind_recomputed},
+        {"INSERT INTO plan_dynamic VALUES(?, ?, ?)", lt->n_dynamic, bind_dynamic},
+        {"INSERT INTO plan_region VALUES(?, ?, ?, ?, ?, ?)", lt->n_regions, bind_region},
         {"INSERT INTO plan_step VALUES(?, ?, ?)", lt->n_step_names, bind_step},
     };
     TIDE_TRY(write_head(s, run_id, plan, err));

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import unittest
 
-from tidemark import SAMPLES, Case, ask, run, until
+from tidemark import SAMPLES, SHARED, Case, ask, run, until
 
 
 class Ledger:
@@ -107,6 +107,15 @@ class Holders(Case):
 
     def test_decode(self):
         self.check(self.record("--decode", 8, SAMPLES / "decoder_step.json"), has_aliases=True)
+
+    @unittest.skipUnless((SHARED / "models").is_dir(), "skipped: ../shared is not here")
+    def test_bodies(self):
+        """Branches that are left out, and bodies that are gone through again."""
+        for model, k in (("silero-vad", 0), ("silero-vad", 1), ("scan-lstm-cntk", 1), ("loop-crop-resize", 0)):
+            trace = self.dir / f"{model}{k}.db"
+            self.ok("run", "-n", 2, "--no-passes", "--input-dir", SHARED / "models" / model / f"test_data_set_{k}", "-o", trace,
+                    SHARED / "models" / model / "model.onnx")
+            self.check(trace, n=30)
 
     def test_naive_beside_planned(self):
         trace = self.dir / "compared.db"
