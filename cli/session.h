@@ -92,7 +92,7 @@ typedef struct cli_session_result {
     tide_meter_kind kinds[TIDE_N_KINDS]; ///< since the session was opened, or since the run before this one ended
     uint64_t total_peak_bytes;           ///< peak of the sum over kinds
     uint64_t time_min_ns, time_median_ns, time_max_ns; ///< of one run
-    uint64_t warm_allocations;  ///< block allocations after the first run of every context was over
+    uint64_t warm_allocations; ///< block allocations after the first run of every context was over
     /// Of a model with bodies: what the plan's lifetimes say of Workspace at the peak of a naive run through the steps
     /// that the last run went through; else 0.
     uint64_t path_peak_bytes;

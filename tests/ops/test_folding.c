@@ -165,7 +165,10 @@ static outcome run_set(const char *model, const char *data, size_t len, const ch
     }
     const tide_status st = tide_ops_resolve(g, &err);
     outcome got = st == TIDE_ERR_NOT_IMPLEMENTED ? NO_OPERATOR : FAILED;
-    if (st == TIDE_OK)
+    if (st == TIDE_OK && g->n_regions > 0) {
+        tide_text_add(why, "bodies are run, not folded");
+        got = REFUSED;
+    } else if (st == TIDE_OK)
         got = evaluate(g, set_dir, why);
     else
         tide_text_add(why, err.msg);
