@@ -600,9 +600,12 @@ static tide_status add_scan(importer *im, const Onnx__NodeProto *n, const char *
     int opset;
     int64_t n_items = 0;
     TIDE_TRY(opset_of(im, n, &opset));
-    if (opset < 9)
-        return TIDE_FAIL(im->err, TIDE_ERR_NOT_IMPLEMENTED,
-                         "Scan is implemented from opset 9 on, the model has opset %d", opset);
+    if (opset < 9) {
+        TIDE_FAIL(im->err, TIDE_ERR_NOT_IMPLEMENTED, "operator 'Scan' of node '%s' is not implemented for opset %d",
+                  name, opset);
+        tide_error_hint(im->err, "Scan is served for opset 9 and later");
+        return TIDE_ERR_NOT_IMPLEMENTED;
+    }
     TIDE_TRY(find_body(im, n, "body", &b.proto));
     for (size_t k = 0; k < n->n_attribute; k++) {
         if (strcmp(tide__onnx_str(n->attribute[k]->name), "num_scan_inputs") == 0) n_items = n->attribute[k]->i;

@@ -458,6 +458,7 @@ static const tide__schema_item views[] = {
      "predicted AS (\n"
      "  SELECT r.id AS run_id, r.model, r.mode, r.device, k.name AS kind,\n"
      "         CASE WHEN r.mode <> 'naive' THEN coalesce(b.bytes, 0) * r.contexts\n"
+     "              WHEN k.id = 2 AND r.id IN (SELECT run_id FROM plan_region) THEN NULL\n"
      "              WHEN r.contexts = 1 THEN coalesce(b.naive_peak_bytes, 0)\n"
      "              WHEN b.bytes IS NULL AND k.id <> 2 THEN 0 END +\n"
      "         coalesce((SELECT sum(t.aligned_bytes * iif(t.role = 'output', r.contexts, 1)) FROM plan_tensor t\n"

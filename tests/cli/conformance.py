@@ -32,7 +32,7 @@ REASONS = (
      lambda m: f"{m[1]}: {m[2]}"),
     (r"is not a tensor", "sequences and optionals", lambda m: ""),
     (r"has the element type string", "strings", lambda m: ""),
-    (r"attribute '(\w+)' of node '[^']*' is a subgraph", "subgraphs", lambda m: m[1]),
+    (r"attribute 'type' of node '[^']*' is a type", "sequences and optionals", lambda m: ""),
     (r"(Dropout|BatchNormalization) '[^']*': training_mode is", "training", lambda m: m[1]),
     (r"(MaxPool) '[^']*': the output Indices is not implemented", "operator", lambda m: "MaxPool: Indices"),
     (r"wants bfloat16, got uint16|bfloat16\S* is not comparable with uint16|input 'like' is given as \[1\]",

@@ -38,7 +38,9 @@ class Traced(Case):
         self.assertEqual(peaks, {k["kind"]: (k["peak_bytes"], k["reserved_peak_bytes"]) for k in doc["kinds"]})
         # Nothing is predicted of tensors that are sized while running: in a run only they are HostPageable.
         rows = ask(path, "SELECT kind, difference_bytes FROM predicted_vs_measured WHERE kind <> 'HostPageable'")
-        self.assertEqual({r[1] for r in rows}, {0}, rows)
+        # Which bodies a naive run goes through is no part of a plan.
+        unknown = {("Workspace", None)} if ask(path, "SELECT 1 FROM plan_region") else set()
+        self.assertEqual({r[1] for r in set(rows) - unknown}, {0}, rows)
 
     def check_facts(self, facts, path):
         self.assertEqual((facts["state"], facts["lost"], facts["problems"], facts["leaks"]), ("complete", 0, 0, 0))
