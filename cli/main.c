@@ -20,9 +20,9 @@
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_plan,   &cli_command_run,        &cli_command_compare, &cli_command_record,  &cli_command_trace,
-    &cli_command_tui,    &cli_command_report,     &cli_command_diff,    &cli_command_check,   &cli_command_sweep,
-    &cli_command_export, &cli_command_allocators, &cli_command_devices, &cli_command_collect,
+    &cli_command_plan,   &cli_command_run,        &cli_command_compare, &cli_command_record,    &cli_command_trace,
+    &cli_command_tui,    &cli_command_report,     &cli_command_diff,    &cli_command_check,     &cli_command_sweep,
+    &cli_command_export, &cli_command_allocators, &cli_command_devices, &cli_command_operators, &cli_command_collect,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Activations of one float32 operand: LeakyRelu, Elu, Sigmoid, Tanh, HardSwish, Softplus, Gelu on oneDNN's eltwise;
+// Activations of one float32 operand: LeakyRelu, Elu, Sigmoid, Tanh, HardSwish, Softplus, Mish, Swish,
+// Gelu on oneDNN's eltwise;
 // Relu, whose NaN oneDNN makes 0, and HardSigmoid, which oneDNN 2.6 does not have, as loops. All may work in place.
 #include <string.h>
 
@@ -47,7 +48,9 @@ static tide_status prepare_eltwise(const tide_prepare *x, tide_kernel *k, tide_e
     XX(sigmoid, "Sigmoid", 1, dnnl_eltwise_logistic, NULL, 0.0f)                                                       \
     XX(tanh, "Tanh", 1, dnnl_eltwise_tanh, NULL, 0.0f)                                                                 \
     XX(hard_swish, "HardSwish", 14, dnnl_eltwise_hardswish, NULL, 0.0f)                                                \
-    XX(softplus, "Softplus", 1, dnnl_eltwise_soft_relu, NULL, 0.0f)
+    XX(softplus, "Softplus", 1, dnnl_eltwise_soft_relu, NULL, 0.0f)                                                    \
+    XX(mish, "Mish", 18, dnnl_eltwise_mish, NULL, 0.0f)                                                                \
+    XX(swish, "Swish", 24, dnnl_eltwise_swish, "alpha", 1.0f)
 
 #define XX(row, name_, since_, alg_, attr_, absent_)                                                                   \
     static const eltwise row##_family = {alg_, attr_, absent_};                                                        \

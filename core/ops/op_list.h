@@ -40,9 +40,15 @@
     XX(max_roi_pool) XX(matmul_integer) XX(qlinear_matmul) XX(conv_integer) XX(qlinear_conv) XX(if) XX(loop) XX(scan)            \
     XX(merge) XX(next_iteration)
 
+/// Operators of transformers: those of ONNX, and those of com.microsoft that ONNX Runtime makes of others.
+#define TIDE_OP_LIST_TRANSFORMER(XX)                                                                                   \
+    XX(attention) XX(attention_fused) XX(skip_layer_norm) XX(skip_rms_norm) XX(embed_layer_norm) XX(gelu_fused)        \
+    XX(bias_gelu) XX(fast_gelu) XX(quick_gelu) XX(fused_matmul) XX(transpose_matmul) XX(rms_norm)                      \
+    XX(rotary_embedding) XX(swish) XX(mish)
+
 // clang-format on
 
-#define TIDE_OP_LIST(XX) TIDE_OP_LIST_NN(XX) TIDE_OP_LIST_DATA(XX)
+#define TIDE_OP_LIST(XX) TIDE_OP_LIST_NN(XX) TIDE_OP_LIST_DATA(XX) TIDE_OP_LIST_TRANSFORMER(XX)
 
 #define XX(name) extern const tide_op_def tide_op_##name;
 TIDE_OP_LIST(XX)

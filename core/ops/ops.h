@@ -14,6 +14,15 @@ extern "C" {
 const tide_op_def *tide_op_find(const char *domain, const char *name, int opset);
 /// All rows in table order. @return their number
 size_t tide_op_table(const tide_op_def *const **out);
+/// What of a row is served, for people.
+typedef struct tide_op_note {
+    const tide_op_def *def;
+    uint32_t types;      ///< bit t: of the type t may be …
+    size_t typed_input;  ///< … this input; others may have other types
+    const char *refused; ///< what the text of the operator allows and the row refuses, besides types; NULL: nothing
+} tide_op_note;
+/// NULL for a row that has none.
+const tide_op_note *tide_op_note_of(const tide_op_def *def);
 /**
  * Set node->def of every live node.
  *

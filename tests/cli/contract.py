@@ -23,7 +23,7 @@ class Commands(Case):
         self.assertIn("tidemark ", self.ok("--version").stdout)
         self.assertEqual(self.json("--version")["schema"], "tidemark.version")
         for name in ("plan", "run", "compare", "record", "trace", "tui", "report", "check", "sweep", "export", "allocators", "devices",
-                     "collect"):
+                     "operators", "collect"):
             self.assertIn(f"usage: tidemark {name}", self.ok(name, "--help").stdout)
             self.refused(2, name, "--no-such-option", says=["no-such-option", f"tidemark {name} --help"])
         self.refused(2, "plna", says=["did you mean 'plan'?", "sweep"])

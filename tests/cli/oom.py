@@ -47,6 +47,7 @@ COMMANDS = {
     "record": ["record", "-o", "new.db", "--", tidemark.PROGRAM, "run", "s.json"],
     "allocators": ["allocators", "--json"],
     "devices": ["devices", "--json"],
+    "operators": ["operators", "--json"],
 }
 
 

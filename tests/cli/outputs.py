@@ -115,7 +115,7 @@ class Outputs(Case):
         commands = (["plan", LENET], ["plan", "--json", LENET], ["run", "-n", "1", LENET], ["compare", "-n", "1", LENET],
                     ["export", LENET, "--to", "csv"], ["diff", LENET, LENET], ["check"], ["check", "--json"],
                     ["check", "--junit", "-"], ["trace", "t.db"], ["trace", "t.db", "--at", "peak", "--json"],
-                    ["sweep", "--align", "64", LENET], ["allocators"], ["devices"],
+                    ["sweep", "--align", "64", LENET], ["allocators"], ["devices"], ["operators"],
                     ["tui", "plan.json", "--once"], ["--version"], ["plan", "--help"])
         with open("/dev/full", "wb") as full:
             for args in commands:

@@ -24,6 +24,8 @@ static void fill_random(tide_operand *o, uint64_t seed) {
             ((float *)o->data)[i] = (float)r;
         else if (o->dtype == TIDE_I8 || o->dtype == TIDE_U8)
             ((uint8_t *)o->data)[i] = (uint8_t)tide_rng_below(&rng, 256);
+        else if (o->dtype == TIDE_BOOL)
+            ((uint8_t *)o->data)[i] = r > -0.4;
         else if (o->dtype == TIDE_I32)
             ((int32_t *)o->data)[i] = (int32_t)(r * 1000);
         else if (o->dtype == TIDE_I64)
@@ -37,7 +39,8 @@ static void parse_operand(const char *text, tide_operand *o, size_t i) {
     static const struct {
         const char *prefix;
         tide_dtype dtype;
-    } types[] = {{"f32:", TIDE_F32}, {"u8:", TIDE_U8}, {"i8:", TIDE_I8}, {"i32:", TIDE_I32}, {"i64:", TIDE_I64}};
+    } types[] = {{"f32:", TIDE_F32}, {"u8:", TIDE_U8},   {"i8:", TIDE_I8},
+                 {"i32:", TIDE_I32}, {"i64:", TIDE_I64}, {"b:", TIDE_BOOL}};
     memset(o, 0, sizeof *o);
     if (strcmp(text, "-") == 0) return;
     o->dtype = TIDE_F32;
@@ -106,7 +109,10 @@ void nn_make(nn_case *c, const char *op, int opset, const char *in, const char *
     assert_tide_ok(tide_graph_create("case", "", &c->g, &c->err), &c->err);
     words(c, in, add_input);
     uint32_t ins[NN_MAX], outs[NN_MAX], node;
-    char name[32];
+    char name[32], domain[32] = "";
+    const char *dot = strrchr(op, '.');
+    if (dot != NULL) snprintf(domain, sizeof domain, "%.*s", (int)(dot - op), op);
+    if (dot != NULL) op = dot + 1;
     for (size_t i = 0; i < c->n_in; i++) {
         snprintf(name, sizeof name, "in%zu", i);
         ins[i] = TIDE_NO_VALUE;
@@ -118,7 +124,8 @@ void nn_make(nn_case *c, const char *op, int opset, const char *in, const char *
         snprintf(name, sizeof name, "out%zu", c->n_out);
         assert_tide_ok(tide_graph_add_value(c->g, name, &outs[c->n_out], &c->err), &c->err);
     }
-    assert_tide_ok(tide_graph_add_node(c->g, "it", op, "", opset, ins, c->n_in, outs, n_out, &node, &c->err), &c->err);
+    assert_tide_ok(tide_graph_add_node(c->g, "it", op, domain, opset, ins, c->n_in, outs, n_out, &node, &c->err),
+                   &c->err);
     words(c, attrs, add_attr);
     c->node = &c->g->nodes[0];
 }

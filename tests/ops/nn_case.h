@@ -14,7 +14,7 @@
 #include "core/ops/ops.h"
 #include "tests/tide_test.h"
 
-enum { NN_MAX = 6 };
+enum { NN_MAX = 9 };
 
 typedef struct nn_case {
     tide_graph *g;
@@ -29,7 +29,8 @@ typedef struct nn_case {
 /**
  * Build a case.
  *
- * @param in     shapes separated by spaces; "-" is an omitted input; "u8:2x3" another dtype than float32
+ * @param op     with its domain in front where it is not the standard one: "com.microsoft.Attention"
+ * @param in     shapes separated by spaces; "-" is an omitted input; "u8:2x3" another dtype than float32 ("b:" is bool)
  * @param attrs  "name=3 name=0.5 name=TEXT name=[1,2]"
  * @param n_out  outputs; all are asked for
  */

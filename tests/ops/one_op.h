@@ -20,22 +20,26 @@ typedef struct one_op {
     tide_error err;
 } one_op;
 
-static inline one_op *one_begin(one_op *o, const char *name, int opset, size_t n_in, size_t n_out) {
+static inline one_op *one_begin_in(one_op *o, const char *domain, const char *name, int opset, size_t n_in,
+                                   size_t n_out) {
     memset(o, 0, sizeof *o);
     o->node = (tide_node){.name = tide_host_strdup("the_node"),
                           .op_type = tide_host_strdup(name),
-                          .domain = tide_host_strdup(""),
+                          .domain = tide_host_strdup(domain),
                           .opset = opset,
                           .attrs = o->attrs,
                           .inputs = o->inputs,
                           .n_inputs = n_in,
                           .outputs = o->outputs,
                           .n_outputs = n_out,
-                          .def = tide_op_find("", name, opset)};
+                          .def = tide_op_find(domain, name, opset)};
     if (o->node.def == NULL) fail_msg("no operator %s at opset %d", name, opset);
     for (uint32_t i = 0; i < n_in; i++) o->inputs[i] = i;
     for (uint32_t i = 0; i < n_out; i++) o->outputs[i] = ONE_MAX + i;
     return o;
+}
+static inline one_op *one_begin(one_op *o, const char *name, int opset, size_t n_in, size_t n_out) {
+    return one_begin_in(o, "", name, opset, n_in, n_out);
 }
 
 static inline void one_end(one_op *o) {

@@ -71,6 +71,13 @@ static bool special_inputs(one_op *o, tide_dtype dtype, tide_shape full, tide_rn
         const int64_t one = 3;
         number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){2, 3, cols}), rng);
         for (size_t i = 1; i < 3; i++) number_in(o, i, dtype, tide_shape_make(1, &one), rng);
+    } else if (strncmp(def->name, "Skip", 4) == 0) {
+        number_in(o, 1, dtype, full, rng);
+        for (size_t i = 2; i < o->node.n_inputs; i++) number_in(o, i, dtype, tide_shape_make(1, &cols), rng);
+    } else if (is(def, "RotaryEmbedding")) {
+        number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){1, full.dims[0], cols}), rng);
+        for (size_t i = 1; i < 3; i++)
+            number_in(o, i, dtype, tide_shape_make(3, (int64_t[]){1, full.dims[0], cols / 2}), rng);
     } else if (is(def, "LayerNormalization")) {
         for (size_t i = 1; i < o->node.n_inputs; i++) number_in(o, i, dtype, tide_shape_make(1, &cols), rng);
     } else if (is(def, "Clip")) {
@@ -143,8 +150,9 @@ static uint32_t try_row(const tide_op_def *def, tide_dtype dtype, variant v, siz
                         tide_activation_kind act) {
     one_op o;
     uint32_t tried = 0;
+    const bool is_standard = def->domain[0] == '\0';
     const bool old = def->since < 7 && (def->until == 0 || def->until >= 7); // BatchNormalization trains before 7
-    one_begin(&o, def->name, old ? 7 : def->since, n_in, 1);
+    one_begin_in(&o, def->domain, def->name, is_standard && old ? 7 : def->since, n_in, 1);
     assert_ptr_equal(o.node.def, def);
     o.node.activation = (tide_activation){act, 0.1f, 0.9f};
     if (is(def, "Cast")) one_int(&o, "to", dtype == TIDE_F32 ? TIDE_I32 : dtype == TIDE_I64 ? TIDE_F64 : TIDE_U16);
@@ -152,6 +160,8 @@ static uint32_t try_row(const tide_op_def *def, tide_dtype dtype, variant v, siz
     if (is(def, "BitShift")) one_attr(&o, "direction", TIDE_ATTR_STRING)->s = tide_host_strdup("LEFT");
     if (is(def, "LRN")) one_int(&o, "size", 5);
     if (is(def, "MaxPool") || is(def, "AveragePool")) one_ints(&o, "kernel_shape", 1, (int64_t[]){2});
+    if (is(def, "RotaryEmbedding")) one_int(&o, "num_heads", 1);
+    if (is(def, "RotaryEmbedding")) one_int(&o, "rotary_embedding_dim", cols / 2 * 2);
     make_inputs(&o, dtype, v, rows, cols);
     for (size_t i = 0; one_infer(&o) == TIDE_OK && i < n_in; i++) tried |= (uint32_t)try_in_place(&o, i) << i;
     one_end(&o);
@@ -159,7 +169,8 @@ static uint32_t try_row(const tide_op_def *def, tide_dtype dtype, variant v, siz
 }
 
 static size_t wanted_inputs(const tide_op_def *def) {
-    return def->max_inputs == 0 ? 4 : is(def, "LayerNormalization") || is(def, "Clip") ? 3 : def->max_inputs;
+    const bool of_three = is(def, "LayerNormalization") || is(def, "Clip") || is(def, "RotaryEmbedding");
+    return def->max_inputs == 0 ? 4 : of_three ? 3 : def->max_inputs;
 }
 
 static void test_every_row_in_place(void **state) {

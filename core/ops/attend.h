@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// attend: what one query makes of keys and values. Used by Attention of both domains.
+//
+//     score[j] = scale * (q · key[j])    weight = softmax(score)    y = sum of weight[j] * value[j]
+//
+// Keys and values lie in two stretches, those of a cache and those of now, so that nobody has to put them together.
+// float32; one row of scores is all the scratch there is.
+#ifndef TIDE_CORE_OPS_ATTEND_H
+#define TIDE_CORE_OPS_ATTEND_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tide_attend_rows {
+    const float *past, *now;
+    int64_t n_past;
+    int64_t past_step, now_step; ///< elements from one row to the next
+} tide_attend_rows;
+
+/// score[n] from the first n keys of `d` elements each.
+void tide_attend_scores(const float *q, const tide_attend_rows *keys, int64_t n, int64_t d, float scale, float *score);
+/// In place. Where all are -infinity, or there is none, nothing is attended to: all become 0.
+void tide_attend_softmax(float *score, int64_t n);
+/// y[d] from the first n values.
+void tide_attend_values(const float *weight, const tide_attend_rows *values, int64_t n, int64_t d, float *y);
+/// to [n_past + n_now, d] = the rows of both stretches.
+void tide_attend_join(const tide_attend_rows *rows, int64_t n_now, int64_t d, float *to);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
