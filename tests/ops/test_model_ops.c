@@ -61,6 +61,29 @@ static void test_sequences_of_nothing(void **state) {
     case_end(&c);
 }
 
+/// A bound, or an activation that compares, makes no number of what is none.
+static void test_what_is_no_number_stays_so(void **state) {
+    (void)state;
+    static const char *const names[] = {"Relu", "ThresholdedRelu", "HardSigmoid", "LeakyRelu", "Elu", "Tanh"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int clips = 0; clips < 2; clips++) {
+            op_case c = case_begin("RNN", 14);
+            case_in(&c, TIDE_F32, DIMS(1, 1, 1), &(float){NAN});
+            case_in(&c, TIDE_F32, DIMS(1, 1, 1), &(float){1});
+            case_in(&c, TIDE_F32, DIMS(1, 1, 1), &(float){1});
+            case_string(&c, "direction", "forward");
+            tide_attr *a = case_attr(&c, "activations", TIDE_ATTR_STRINGS);
+            a->n = 1;
+            a->strings = tide_host_calloc(1, sizeof *a->strings);
+            a->strings[0] = tide_host_strdup(names[i]);
+            if (clips) case_float(&c, "clip", 0.5f);
+            assert_tide_ok(case_try(&c, 1), &c.err);
+            if (!isnan(*(const float *)tide_tensor_const_data(case_out(&c, 0)->constant)))
+                fail_msg("%s%s hides NaN", names[i], clips ? " with clip" : "");
+            case_end(&c);
+        }
+}
+
 /// The first output of an LSTM in one direction, over X as it is or turned round.
 static void one_way(const char *direction, bool turned, float *out) {
     float x[SEQ * BATCH * IN];
@@ -318,6 +341,7 @@ static void test_broadcasting_of_old(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_sequences_of_nothing),
+        tide_unit_test(test_what_is_no_number_stays_so),
         tide_unit_test(test_a_reversed_sequence_backwards),
         tide_unit_test(test_layouts_say_the_same),
         tide_unit_test(test_what_no_recurrent_node_may_say),
