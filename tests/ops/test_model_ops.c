@@ -197,6 +197,53 @@ static void test_one_scale_for_each_index(void **state) {
     case_want(&c, TIDE_F32, DIMS(0, 3), NULL);
 }
 
+static op_case of_opset(const char *op, int opset, tide_dtype dtype, const void *x) {
+    op_case c = case_begin(op, opset);
+    case_in(&c, dtype, DIMS(2, 3), x);
+    return c;
+}
+
+/// From opset 21 on the node may say itself what comes out, and scales may be shared by a few indices of an axis.
+static void test_types_and_blocks_of_opset_21(void **state) {
+    (void)state;
+    static const float x[] = {-300, -1, 0, 1, 2, 300};
+    static const int8_t q[] = {1, 2, 3, 4, 5, 6};
+    op_case c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", TIDE_I8);
+    case_want(&c, TIDE_I8, DIMS(2, 3), (const int8_t[]){-128, -1, 0, 1, 2, 127});
+    c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_in(&c, TIDE_U8, DIMS0, &(uint8_t){1});
+    case_int(&c, "output_dtype", TIDE_I8);
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 3");
+    c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", TIDE_U16);
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 4");
+    c = of_opset("DequantizeLinear", 23, TIDE_I8, q);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", TIDE_F16);
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 10");
+    for (int axis = 0; axis < 2; axis++) { // columns by two: the last block is shorter
+        c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
+        case_in(&c, TIDE_F32, DIMS(axis == 0 ? 1 : 2, axis == 0 ? 3 : 2), (const float[]){1, 10, 100, 1000});
+        case_in(&c, TIDE_I8, DIMS(axis == 0 ? 1 : 2, axis == 0 ? 3 : 2), (const int8_t[]){0, 1, 0, 1});
+        case_int(&c, "axis", axis);
+        case_int(&c, "block_size", 2);
+        if (axis == 0) case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){1, 10, 300, 4, 40, 600});
+        if (axis == 1) case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){1, 2, 20, 400, 500, 5000});
+    }
+    c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
+    case_in(&c, TIDE_F32, DIMS(2, 3), (const float[6]){0});
+    case_int(&c, "block_size", 2);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "scale is [2x3], must be [2x2]");
+    c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
+    case_in(&c, TIDE_F32, DIMS(2, 3), (const float[6]){0});
+    case_int(&c, "block_size", INT64_MIN);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "block_size is -9223372036854775808");
+}
+
 static void test_a_range_without_extent(void **state) {
     (void)state;
     static const float zeros[3] = {0};
@@ -347,6 +394,7 @@ int main(void) {
         tide_unit_test(test_what_no_recurrent_node_may_say),
         tide_unit_test(test_numbers_that_do_not_fit_saturate),
         tide_unit_test(test_one_scale_for_each_index),
+        tide_unit_test(test_types_and_blocks_of_opset_21),
         tide_unit_test(test_a_range_without_extent),
         tide_unit_test(test_losses_of_no_class),
         tide_unit_test(test_matrices_without_much_in_them),
