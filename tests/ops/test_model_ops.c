@@ -288,6 +288,20 @@ static void test_losses_of_no_class(void **state) {
     case_end(&c);
 }
 
+/// Beside an infinite number no class has a probability, nor where all are none.
+static void test_losses_of_infinite_numbers(void **state) {
+    (void)state;
+    static const float rows[][2] = {{INFINITY, 1}, {-INFINITY, -INFINITY}, {NAN, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        op_case c = loss_of("SoftmaxCrossEntropyLoss", 1, rows[i], (const int64_t[]){1}, "none");
+        assert_tide_ok(case_try(&c, 2), &c.err);
+        const float *logs = tide_tensor_const_data(case_out(&c, 1)->constant);
+        assert_true(isnan(*(const float *)tide_tensor_const_data(case_out(&c, 0)->constant)));
+        assert_true(isnan(logs[0]) && isnan(logs[1]));
+        case_end(&c);
+    }
+}
+
 // ---- small ones ----
 
 static op_case one_of(const char *op, int opset, int32_t rank, const int64_t *dims, const float *x) {
@@ -397,6 +411,7 @@ int main(void) {
         tide_unit_test(test_types_and_blocks_of_opset_21),
         tide_unit_test(test_a_range_without_extent),
         tide_unit_test(test_losses_of_no_class),
+        tide_unit_test(test_losses_of_infinite_numbers),
         tide_unit_test(test_matrices_without_much_in_them),
         tide_unit_test(test_rows_without_much_in_them),
         tide_unit_test(test_shifts_past_the_last_bit),
