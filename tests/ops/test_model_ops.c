@@ -355,6 +355,10 @@ static void test_rows_without_much_in_them(void **state) {
     case_float(&c, "lambd", 1);
     case_float(&c, "bias", 0.5f);
     case_want(&c, TIDE_F32, DIMS(5), (const float[]){-1.5f, 0, 0, 0, 1.5f});
+    c = case_begin("Shrink", 9); // 2.9, -2.9 and what is more than a byte: cut off
+    case_in(&c, TIDE_I8, DIMS(4), (const int8_t[]){3, -3, 0, -128});
+    case_float(&c, "bias", 0.1f);
+    case_want(&c, TIDE_I8, DIMS(4), (const int8_t[]){2, -2, 0, -127});
 }
 
 static void test_shifts_past_the_last_bit(void **state) {
