@@ -186,6 +186,14 @@ static void test_slice_and_pad_variants(void **state) {
     case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){-2});
     case_want(&c, TIDE_F32, DIMS(3), (const float[]){5, 3, 1});
 
+    c = case_begin("Slice", 13); // from before the first to further before it: ONNX begins at the first
+    case_in(&c, TIDE_F32, DIMS(6), data);
+    case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){INT64_MIN});
+    case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){INT64_MIN});
+    case_omit(&c);
+    case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){-1});
+    case_want(&c, TIDE_F32, DIMS(1), (const float[]){0});
+
     c = case_begin("Slice", 13); // steps as large as they get
     case_in(&c, TIDE_F32, DIMS(6), data);
     case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){4});
