@@ -528,6 +528,20 @@ static void test_add_fuses_activation(void **state) {
 
 // ---- Resize ----
 
+/// ONNX's own case of opset 10: the floor where an axis grows, the ceiling where it shrinks.
+static void test_resize_of_opset_10(void **state) {
+    (void)state;
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    op_case c = case_begin("Resize", 10);
+    case_in(&c, TIDE_F32, DIMS(1, 1, 2, 4), x);
+    case_in(&c, TIDE_F32, DIMS(4), (const float[]){1, 1, 0.6f, 0.6f});
+    case_want(&c, TIDE_F32, DIMS(1, 1, 1, 2), (const float[]){1, 3});
+    c = case_begin("Resize", 10);
+    case_in(&c, TIDE_F32, DIMS(1, 1, 1, 2), x);
+    case_in(&c, TIDE_F32, DIMS(4), (const float[]){1, 1, 1, 1.5f});
+    case_want(&c, TIDE_F32, DIMS(1, 1, 1, 3), (const float[]){1, 1, 2});
+}
+
 static void test_resize_align_corners(void **state) {
     (void)state;
     op_case c = case_begin("Resize", 13); // both corners stay where they are, also when scale * 4 is 2.4
@@ -789,6 +803,7 @@ int main(void) {
         tide_unit_test(test_half_round_trip),
         tide_unit_test(test_nan_wins_in_max),
         tide_unit_test(test_add_fuses_activation),
+        tide_unit_test(test_resize_of_opset_10),
         tide_unit_test(test_resize_align_corners),
         tide_unit_test(test_resize_all_axes),
         tide_unit_test(test_resize_without_memory),
