@@ -26,9 +26,6 @@ static int64_t block_size_of(const tide_node *node) {
 static tide_status check_blocks(const tide_node *node, const tide_operand *x, const tide_operand *scale, int32_t axis,
                                 int64_t block, tide_error *err) {
     tide_shape want = x->shape;
-    if (block < 0 || x->shape.rank == 0)
-        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "block_size is %lld for rank %d", (long long)block,
-                            x->shape.rank);
     want.dims[axis] = want.dims[axis] / block + (want.dims[axis] % block != 0);
     return tide_op_require_shape(node, scale, "scale", &want, err);
 }
@@ -39,6 +36,9 @@ static tide_status view_of(const tide_node *node, const tide_operand *x, const t
     const int64_t block = block_size_of(node);
     int32_t axis;
     *v = (axis_view){1, 1, tide_op_numel(&x->shape), 0};
+    if (block < 0 || (block > 0 && x->shape.rank == 0))
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "block_size is %lld for rank %d", (long long)block,
+                            x->shape.rank);
     if (block == 0) TIDE_TRY(tide_op_require_rank(node, scale, "scale", 0, 1, err));
     if (scale->shape.rank <= 1 && tide_op_numel(&scale->shape) == 1) return TIDE_OK; // [1] is a scalar in many files
     TIDE_TRY(

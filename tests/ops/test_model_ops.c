@@ -239,7 +239,7 @@ static void test_types_and_blocks_of_opset_21(void **state) {
     case_int(&c, "block_size", 2);
     case_refused(&c, TIDE_ERR_BAD_INPUT, "scale is [2x3], must be [2x2]");
     c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
-    case_in(&c, TIDE_F32, DIMS(2, 3), (const float[6]){0});
+    case_in(&c, TIDE_F32, DIMS(1), (const float[6]){0}); // one scale, of which it would not matter
     case_int(&c, "block_size", INT64_MIN);
     case_refused(&c, TIDE_ERR_BAD_INPUT, "block_size is -9223372036854775808");
 }
