@@ -18,7 +18,8 @@ size_t tide_op_table(const tide_op_def *const **out);
  * Set node->def of every live node.
  *
  * @return TIDE_ERR_NOT_IMPLEMENTED naming operator, node and opset, with the nearest known name or the versions that
- *         are served as a hint; TIDE_ERR_BAD_INPUT for a wrong number of inputs or outputs
+ *         are served as a hint; TIDE_ERR_BAD_INPUT for a wrong number of inputs or outputs, an attribute of a wrong
+ * type
  */
 tide_status tide_ops_resolve(tide_graph *g, tide_error *err) TIDE_NODISCARD;
 
