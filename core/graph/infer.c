@@ -112,26 +112,10 @@ static tide_tensor *content_of(const infer_pass *p, uint32_t value_i) {
     return p->known != NULL ? p->known[value_i] : NULL;
 }
 
-/// Operators multiply extents and may leave out the one that is 0: the others must not wrap by themselves.
-static bool fits_without_zeros(const tide_operand *o) {
-    tide_shape rest = o->shape;
-    size_t bytes;
-    for (int32_t d = 0; d < rest.rank; d++) {
-        if (rest.dims[d] == 0) rest.dims[d] = 1;
-    }
-    return tide_shape_bytes(&rest, o->dtype, &bytes, NULL) == TIDE_OK;
-}
-
 static tide_status named_bytes(const tide_value *v, const tide_operand *o, size_t *bytes, tide_error *err) {
-    const tide_status st = tide_shape_bytes(&o->shape, o->dtype, bytes, err);
-    if (st != TIDE_OK) {
-        tide_error_prefix(err, "tensor '%s'", v->name);
-        return st;
-    }
-    if (*bytes > 0 || fits_without_zeros(o)) return TIDE_OK;
-    char shape[192];
-    return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "tensor '%s' is empty, but the other extents of %s pass 2^63-1 bytes",
-                     v->name, tide_shape_format(&o->shape, shape, sizeof shape));
+    const tide_status st = tide_shape_operand_bytes(&o->shape, o->dtype, bytes, err);
+    if (st != TIDE_OK) tide_error_prefix(err, "tensor '%s'", v->name);
+    return st;
 }
 
 /// Read only: an operand has one pointer for inputs and outputs, and the bytes may be a file's.

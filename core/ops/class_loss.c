@@ -56,11 +56,12 @@ static double input_at(const loss *l, int64_t n, int64_t c, int64_t d) {
     return tide_data_load_f64(l->a->in[0].dtype, l->a->in[0].data, (n * l->n_classes + c) * l->inner + d);
 }
 
-/// The logarithm of the sum of exp over the classes: what log-softmax takes away from each.
+/// The logarithm of the sum of exp over the classes: what log-softmax takes away from each. Without a finite number
+/// among them there is none, NaN, nor beside an infinite one.
 static double log_sum(const loss *l, int64_t n, int64_t d) {
     double most = -INFINITY, sum = 0;
     for (int64_t c = 0; c < l->n_classes; c++) most = fmax(most, input_at(l, n, c, d));
-    if (isinf(most)) return most;
+    if (isinf(most)) return (double)NAN;
     for (int64_t c = 0; c < l->n_classes; c++) sum += exp(input_at(l, n, c, d) - most);
     return most + log(sum);
 }

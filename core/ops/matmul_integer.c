@@ -29,8 +29,9 @@ static tide_status check_parameter(const tide_infer *x, int i, const char *what,
     const int32_t line = is_row ? matrix->rank - 2 : matrix->rank - 1;
     if (s->rank <= 1 && tide_op_numel(s) == 1) return TIDE_OK;
     if (s->rank == 1 && line >= 0 && matrix->rank > 1 && s->dims[0] == matrix->dims[line]) return TIDE_OK;
-    tide_shape want = *matrix;
-    if (want.rank > 1) want.dims[is_row ? want.rank - 1 : want.rank - 2] = 1;
+    tide_shape want = {1, {1}}; // a vector is one row or column
+    if (matrix->rank > 1) want = *matrix;
+    if (matrix->rank > 1) want.dims[is_row ? want.rank - 1 : want.rank - 2] = 1;
     return tide_op_require_shape(x->node, &x->in[i], what, &want, err);
 }
 

@@ -134,11 +134,14 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT,
                             "boxes of [batches, n, 4] want scores of [batches, classes, n]");
     TIDE_TRY(check_scalars(x, err));
+    const boxes all = read_boxes(x->node, in, x->n_in);
+    if (!(all.overlap >= 0 && all.overlap <= 1))
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "iou_threshold is %g, must be 0 to 1",
+                            (double)all.overlap);
     size_t bytes;
     TIDE_TRY(scratch_bytes(x->node, b[1], &bytes, err));
     int64_t *memory = tide_host_alloc(bytes + 1);
     if (memory == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort boxes");
-    const boxes all = read_boxes(x->node, in, x->n_in);
     const int64_t n = take_all(&all, memory, NULL);
     tide_host_free(memory);
     return tide_op_set_out(x, 0, TIDE_I64, 2, (int64_t[]){n, 3}, err);

@@ -19,15 +19,18 @@ enum { MAX_DIRECTIONS = 2, MAX_ACTIVATIONS = 3, LANES = 8 };
 
 // ---- activations ----
 
+/// NaN stays what it is, here and in each activation: no comparison may hide it.
+static float between(float v, float lo, float hi) { return v < lo ? lo : v > hi ? hi : v; }
+
 #define RECURRENT_ACTIVATIONS(XX)                                                                                      \
-    XX(RELU, "Relu", 0, 0, 0, x > 0 ? x : 0)                                                                           \
+    XX(RELU, "Relu", 0, 0, 0, x < 0 ? 0 : x)                                                                           \
     XX(TANH, "Tanh", 0, 0, 0, tanhf(x))                                                                                \
     XX(SIGMOID, "Sigmoid", 0, 0, 0, 1 / (1 + expf(-x)))                                                                \
     XX(AFFINE, "Affine", 2, 1, 0, a *x + b)                                                                            \
     XX(LEAKY_RELU, "LeakyRelu", 1, 0.01f, 0, x >= 0 ? x : a * x)                                                       \
-    XX(THRESHOLDED_RELU, "ThresholdedRelu", 1, 1, 0, x > a ? x : 0)                                                    \
+    XX(THRESHOLDED_RELU, "ThresholdedRelu", 1, 1, 0, x <= a ? 0 : x)                                                   \
     XX(SCALED_TANH, "ScaledTanh", 2, 1, 1, a *tanhf(b *x))                                                             \
-    XX(HARD_SIGMOID, "HardSigmoid", 2, 0.2f, 0.5f, fminf(fmaxf(a *x + b, 0), 1))                                       \
+    XX(HARD_SIGMOID, "HardSigmoid", 2, 0.2f, 0.5f, between(a *x + b, 0, 1))                                            \
     XX(ELU, "Elu", 1, 1, 0, x >= 0 ? x : a * (expf(x) - 1))                                                            \
     XX(SOFTSIGN, "Softsign", 0, 0, 0, x / (1 + fabsf(x)))                                                              \
     XX(SOFTPLUS, "Softplus", 0, 0, 0, x > 20 ? x : log1pf(expf(x)))
@@ -222,7 +225,7 @@ static float dot(const float *a, const float *b, int64_t n) {
     return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
 }
 
-static float bounded(const recurrent *r, float v) { return r->has_clip ? fminf(fmaxf(v, -r->clip), r->clip) : v; }
+static float bounded(const recurrent *r, float v) { return r->has_clip ? between(v, -r->clip, r->clip) : v; }
 
 /// gates = W x + Wb, of_state = R h + Rb.
 static void add_up(const item *it, const float *x) {

@@ -6,6 +6,7 @@
 
 #include "core/base/nearest.h"
 #include "core/base/text.h"
+#include "core/ops/attr_types.h"
 #include "core/ops/op_list.h"
 #include "core/ops/ops.h"
 
@@ -120,6 +121,7 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
         const tide_op_def *d = tide_op_find(n->domain, n->op_type, n->opset);
         if (d == NULL) return fail_missing(n, err);
         TIDE_TRY(check_arity(n, d, err));
+        TIDE_TRY(tide_op_check_attrs(n, err));
         n->def = d;
     }
     return TIDE_OK;

@@ -36,6 +36,7 @@ typedef enum resize_nearest {
     RESIZE_ROUND_PREFER_CEIL,
     RESIZE_FLOOR,
     RESIZE_CEIL,
+    RESIZE_CEIL_WHERE_SHRUNK, ///< else floor: opset 10 by ONNX's own cases
 } resize_nearest;
 
 enum { RESIZE_MAX_TAPS = 4 };
@@ -100,7 +101,7 @@ static tide_status read_rule(const tide_node *node, resize_rule *rule, tide_erro
         return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "antialias is not served");
     *rule = (resize_rule){.coord = (resize_coord)coord,
                           .mode = (resize_mode)mode,
-                          .nearest = (resize_nearest)nearest,
+                          .nearest = old ? RESIZE_CEIL_WHERE_SHRUNK : (resize_nearest)nearest,
                           .cubic_a = tide_node_attr_float(node, "cubic_coeff_a", -0.75f),
                           .exclude_outside = tide_node_attr_int(node, "exclude_outside", 0) != 0};
     return TIDE_OK;
@@ -264,7 +265,7 @@ static float original(const resize_rule *rule, const resize_axis *a, int64_t x) 
     return at;
 }
 
-static float nearest(resize_nearest how, float at) {
+static float nearest(resize_nearest how, float scale, float at) {
     switch (how) {
     case RESIZE_ROUND_PREFER_FLOOR:
         return at == floorf(at) + 0.5f ? floorf(at) : roundf(at);
@@ -274,6 +275,8 @@ static float nearest(resize_nearest how, float at) {
         return floorf(at);
     case RESIZE_CEIL:
         return ceilf(at);
+    case RESIZE_CEIL_WHERE_SHRUNK:
+        return scale < 1 ? ceilf(at) : floorf(at);
     }
     return at;
 }
@@ -310,7 +313,7 @@ static void tap_at(const resize_rule *rule, const resize_axis *axis, int64_t x, 
     out->outside = rule->coord == RESIZE_TF_CROP_AND_RESIZE && (at < 0 || at > (float)(axis->in - 1));
     switch (rule->mode) {
     case RESIZE_NEAREST:
-        out->at[0] = clamp((int64_t)nearest(rule->nearest, at), axis->in);
+        out->at[0] = clamp((int64_t)nearest(rule->nearest, axis->scale, at), axis->in);
         return;
     case RESIZE_LINEAR:
         for (int i = 0; i < 2; i++) out->at[i] = clamp(floor_i + i, axis->in);

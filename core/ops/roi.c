@@ -30,7 +30,10 @@ static tide_status set_out(const tide_infer *x, int64_t height, int64_t width, t
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "an output of %lld by %lld", (long long)height,
                             (long long)width);
     const int64_t dims[] = {x->in[1].shape.dims[0], x->in[0].shape.dims[1], height, width};
-    return tide_op_set_out(x, 0, x->in[0].dtype, 4, dims, err);
+    TIDE_TRY(tide_op_set_out(x, 0, x->in[0].dtype, 4, dims, err));
+    if (tide_op_numel(&x->in[0].shape) == 0 && tide_op_numel(&x->out[0].shape) != 0)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "X has no element to read");
+    return TIDE_OK;
 }
 
 /// The image of region `r`.
@@ -94,7 +97,7 @@ static tide_status span_of(const tide_node *node, const align_rule *r, double be
     if (!r->half_pixel && len < 1) len = 1;
     out->cell = len / (double)n_cells;
     const double n = r->ratio > 0 ? (double)r->ratio : ceil(out->cell);
-    if (!(n <= MAX_SAMPLES) || !(fabs(out->start) < 0x1p40))
+    if (!(n <= MAX_SAMPLES) || !(fabs(out->start) < 0x1p40) || !(fabs(len) < 0x1p40)) // nor is it NaN
         return TIDE_OP_FAIL(err, node, TIDE_ERR_RUNTIME, "a region from %g to %g is too large", begin, end);
     out->n = n > 0 ? (int64_t)n : 0;
     return TIDE_OK;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Shrink: x + bias below -lambd, x - bias above lambd, 0 between them. Integers are calculated as double.
+// Shrink: x + bias below -lambd, x - bias above lambd, 0 between them. Integers are calculated as double
+// and cut off, as in numpy and C.
+#include <math.h>
+
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 
@@ -17,7 +20,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     (void)err;
     for (int64_t i = 0; i < n; i++) {
         const double x = tide_data_load_f64(in->dtype, in->data, i);
-        tide_data_store_f64(out->dtype, out->data, i, x < -lambd ? x + bias : x > lambd ? x - bias : 0);
+        const double v = x < -lambd ? x + bias : x > lambd ? x - bias : 0;
+        tide_data_store_f64(out->dtype, out->data, i, tide_dtype_is_float(out->dtype) ? v : trunc(v));
     }
     return TIDE_OK;
 }

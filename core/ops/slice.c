@@ -52,7 +52,9 @@ static tide_status read_bounds(const tide_infer *x, bounds *b, tide_error *err) 
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi) { return v < lo ? lo : v > hi ? hi : v; }
 
-/// Ends are clamped to the axis: [0, extent] walking forwards, [-1, extent - 1] walking back (-1: before the first).
+/// Ends are clamped to the axis: [0, extent] walking forwards, [-1, extent - 1] walking back (-1: before the first). So
+/// are starts, but walking back begins at an element in any case: there ONNX's text and ONNX Runtime leave Python's
+/// rule.
 static int64_t count_of(int64_t start, int64_t end, int64_t step, int64_t extent, int64_t *first) {
     if (start < 0) start += extent;
     if (end < 0) end += extent;
@@ -62,7 +64,7 @@ static int64_t count_of(int64_t start, int64_t end, int64_t step, int64_t extent
         *first = start;
         return end <= start ? 0 : (end - start - 1) / step + 1;
     }
-    start = clamp(start, -1, extent - 1);
+    start = clamp(start, extent > 0 ? 0 : -1, extent - 1);
     end = clamp(end, -1, extent - 1);
     *first = start;
     if (start <= end) return 0;

@@ -57,7 +57,7 @@ static tide_status check_output(const tide_value *v, tide_operand *o, tide_error
     if (o->dtype == TIDE_DTYPE_UNDEFINED || o->shape.rank < 0 || o->shape.rank > TIDE_MAX_RANK ||
         !tide_shape_known(&o->shape))
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "output '%s' has no type or size after its inputs are known", v->name);
-    const tide_status st = tide_shape_bytes(&o->shape, o->dtype, &o->size_bytes, err);
+    const tide_status st = tide_shape_operand_bytes(&o->shape, o->dtype, &o->size_bytes, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "tensor '%s'", v->name);
         return st;

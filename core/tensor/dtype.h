@@ -64,6 +64,10 @@ bool tide_shape_known(const tide_shape *s);
  */
 tide_status tide_shape_numel(const tide_shape *s, int64_t *out, tide_error *err) TIDE_NODISCARD;
 tide_status tide_shape_bytes(const tide_shape *s, tide_dtype dtype, size_t *out, tide_error *err) TIDE_NODISCARD;
+/// As tide_shape_bytes, but where an extent is 0 the others must be within 2^63-1 bytes by themselves: operators
+/// multiply some extents and may leave out the one that is 0.
+tide_status tide_shape_operand_bytes(const tide_shape *s, tide_dtype dtype, size_t *out,
+                                     tide_error *err) TIDE_NODISCARD;
 /// Row-major strides in elements.
 void tide_shape_strides(const tide_shape *s, int64_t *strides);
 /// "[1x3x224x224]", "[]" for a scalar, "?" for unknown extents; returns `buf` (192 bytes suffice).

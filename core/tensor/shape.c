@@ -71,6 +71,20 @@ tide_status tide_shape_bytes(const tide_shape *s, tide_dtype dtype, size_t *out,
     return TIDE_OK;
 }
 
+tide_status tide_shape_operand_bytes(const tide_shape *s, tide_dtype dtype, size_t *out, tide_error *err) {
+    TIDE_TRY(tide_shape_bytes(s, dtype, out, err));
+    if (*out > 0) return TIDE_OK;
+    tide_shape rest = *s;
+    size_t bytes;
+    for (int32_t d = 0; d < rest.rank; d++) {
+        if (rest.dims[d] == 0) rest.dims[d] = 1;
+    }
+    if (tide_shape_bytes(&rest, dtype, &bytes, NULL) == TIDE_OK) return TIDE_OK;
+    char text[192];
+    return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "shape %s is empty, but its other extents pass 2^63-1 bytes",
+                     tide_shape_format(s, text, sizeof text));
+}
+
 void tide_shape_strides(const tide_shape *s, int64_t *strides) {
     // strides[rank-1] = 1, strides[i] = strides[i+1] * dims[i+1]. Extents below 1 count as 1, as everywhere else;
     // a product past 2^63-1 can only arise beside a 0 extent, where no stride is ever used, and stays put.

@@ -186,6 +186,14 @@ static void test_slice_and_pad_variants(void **state) {
     case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){-2});
     case_want(&c, TIDE_F32, DIMS(3), (const float[]){5, 3, 1});
 
+    c = case_begin("Slice", 13); // from before the first to further before it: ONNX begins at the first
+    case_in(&c, TIDE_F32, DIMS(6), data);
+    case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){INT64_MIN});
+    case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){INT64_MIN});
+    case_omit(&c);
+    case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){-1});
+    case_want(&c, TIDE_F32, DIMS(1), (const float[]){0});
+
     c = case_begin("Slice", 13); // steps as large as they get
     case_in(&c, TIDE_F32, DIMS(6), data);
     case_in(&c, TIDE_I64, DIMS(1), (const int64_t[]){4});
@@ -520,6 +528,20 @@ static void test_add_fuses_activation(void **state) {
 
 // ---- Resize ----
 
+/// ONNX's own case of opset 10: the floor where an axis grows, the ceiling where it shrinks.
+static void test_resize_of_opset_10(void **state) {
+    (void)state;
+    static const float x[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    op_case c = case_begin("Resize", 10);
+    case_in(&c, TIDE_F32, DIMS(1, 1, 2, 4), x);
+    case_in(&c, TIDE_F32, DIMS(4), (const float[]){1, 1, 0.6f, 0.6f});
+    case_want(&c, TIDE_F32, DIMS(1, 1, 1, 2), (const float[]){1, 3});
+    c = case_begin("Resize", 10);
+    case_in(&c, TIDE_F32, DIMS(1, 1, 1, 2), x);
+    case_in(&c, TIDE_F32, DIMS(4), (const float[]){1, 1, 1, 1.5f});
+    case_want(&c, TIDE_F32, DIMS(1, 1, 1, 3), (const float[]){1, 1, 2});
+}
+
 static void test_resize_align_corners(void **state) {
     (void)state;
     op_case c = case_begin("Resize", 13); // both corners stay where they are, also when scale * 4 is 2.4
@@ -781,6 +803,7 @@ int main(void) {
         tide_unit_test(test_half_round_trip),
         tide_unit_test(test_nan_wins_in_max),
         tide_unit_test(test_add_fuses_activation),
+        tide_unit_test(test_resize_of_opset_10),
         tide_unit_test(test_resize_align_corners),
         tide_unit_test(test_resize_all_axes),
         tide_unit_test(test_resize_without_memory),

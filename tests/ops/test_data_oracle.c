@@ -141,7 +141,7 @@ static void test_transpose(void **state) {
     }
 }
 
-// ---- Slice: Python's own rule, walked step by step ----
+// ---- Slice: Python's own rule, walked step by step; but ONNX walks back from an element in any case ----
 
 typedef struct sliced {
     filled in;
@@ -153,6 +153,7 @@ static int64_t python_slice(int64_t start, int64_t stop, int64_t step, int64_t n
     if (start < 0) start += n;
     if (stop < 0) stop += n;
     start = start < lo ? lo : start > hi ? hi : start;
+    if (start < 0 && n > 0) start = 0;
     stop = stop < lo ? lo : stop > hi ? hi : stop;
     int64_t count = 0;
     for (int64_t i = start; step > 0 ? i < stop : i > stop; i += step) picked[count++] = i;

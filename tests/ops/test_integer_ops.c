@@ -26,6 +26,14 @@ static void test_a_zero_point_for_each_line(void **state) {
     case_in(&c, TIDE_U8, DIMS(3, 2), bytes);
     case_in(&c, TIDE_U8, DIMS(3), bytes);
     case_refused(&c, TIDE_ERR_BAD_INPUT, "a_zero_point is [3], must be [2x1]");
+    for (int64_t n = 0; n <= 3; n += 3) { // a vector is one column, of nothing too
+        c = case_begin("MatMulInteger", 10);
+        case_in(&c, TIDE_U8, DIMS(n), bytes);
+        case_in(&c, TIDE_U8, DIMS(n), bytes);
+        case_omit(&c);
+        case_in(&c, TIDE_U8, DIMS(n), bytes);
+        case_refused(&c, TIDE_ERR_BAD_INPUT, "must be [1]");
+    }
 }
 
 static op_case qlinear_matmul(float a_scale, float y_scale, uint8_t y_zero) {

@@ -61,6 +61,29 @@ static void test_sequences_of_nothing(void **state) {
     case_end(&c);
 }
 
+/// A bound, or an activation that compares, makes no number of what is none.
+static void test_what_is_no_number_stays_so(void **state) {
+    (void)state;
+    static const char *const names[] = {"Relu", "ThresholdedRelu", "HardSigmoid", "LeakyRelu", "Elu", "Tanh"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        for (int clips = 0; clips < 2; clips++) {
+            op_case c = case_begin("RNN", 14);
+            case_in(&c, TIDE_F32, DIMS(1, 1, 1), &(float){NAN});
+            case_in(&c, TIDE_F32, DIMS(1, 1, 1), &(float){1});
+            case_in(&c, TIDE_F32, DIMS(1, 1, 1), &(float){1});
+            case_string(&c, "direction", "forward");
+            tide_attr *a = case_attr(&c, "activations", TIDE_ATTR_STRINGS);
+            a->n = 1;
+            a->strings = tide_host_calloc(1, sizeof *a->strings);
+            a->strings[0] = tide_host_strdup(names[i]);
+            if (clips) case_float(&c, "clip", 0.5f);
+            assert_tide_ok(case_try(&c, 1), &c.err);
+            if (!isnan(*(const float *)tide_tensor_const_data(case_out(&c, 0)->constant)))
+                fail_msg("%s%s hides NaN", names[i], clips ? " with clip" : "");
+            case_end(&c);
+        }
+}
+
 /// The first output of an LSTM in one direction, over X as it is or turned round.
 static void one_way(const char *direction, bool turned, float *out) {
     float x[SEQ * BATCH * IN];
@@ -174,6 +197,53 @@ static void test_one_scale_for_each_index(void **state) {
     case_want(&c, TIDE_F32, DIMS(0, 3), NULL);
 }
 
+static op_case of_opset(const char *op, int opset, tide_dtype dtype, const void *x) {
+    op_case c = case_begin(op, opset);
+    case_in(&c, dtype, DIMS(2, 3), x);
+    return c;
+}
+
+/// From opset 21 on the node may say itself what comes out, and scales may be shared by a few indices of an axis.
+static void test_types_and_blocks_of_opset_21(void **state) {
+    (void)state;
+    static const float x[] = {-300, -1, 0, 1, 2, 300};
+    static const int8_t q[] = {1, 2, 3, 4, 5, 6};
+    op_case c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", TIDE_I8);
+    case_want(&c, TIDE_I8, DIMS(2, 3), (const int8_t[]){-128, -1, 0, 1, 2, 127});
+    c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_in(&c, TIDE_U8, DIMS0, &(uint8_t){1});
+    case_int(&c, "output_dtype", TIDE_I8);
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 3");
+    c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", TIDE_U16);
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 4");
+    c = of_opset("DequantizeLinear", 23, TIDE_I8, q);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", TIDE_F16);
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 10");
+    for (int axis = 0; axis < 2; axis++) { // columns by two: the last block is shorter
+        c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
+        case_in(&c, TIDE_F32, DIMS(axis == 0 ? 1 : 2, axis == 0 ? 3 : 2), (const float[]){1, 10, 100, 1000});
+        case_in(&c, TIDE_I8, DIMS(axis == 0 ? 1 : 2, axis == 0 ? 3 : 2), (const int8_t[]){0, 1, 0, 1});
+        case_int(&c, "axis", axis);
+        case_int(&c, "block_size", 2);
+        if (axis == 0) case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){1, 10, 300, 4, 40, 600});
+        if (axis == 1) case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){1, 2, 20, 400, 500, 5000});
+    }
+    c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
+    case_in(&c, TIDE_F32, DIMS(2, 3), (const float[6]){0});
+    case_int(&c, "block_size", 2);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "scale is [2x3], must be [2x2]");
+    c = of_opset("DequantizeLinear", 21, TIDE_I8, q);
+    case_in(&c, TIDE_F32, DIMS(1), (const float[6]){0}); // one scale, of which it would not matter
+    case_int(&c, "block_size", INT64_MIN);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "block_size is -9223372036854775808");
+}
+
 static void test_a_range_without_extent(void **state) {
     (void)state;
     static const float zeros[3] = {0};
@@ -216,6 +286,20 @@ static void test_losses_of_no_class(void **state) {
     assert_tide_ok(case_try(&c, 1), &c.err);
     assert_true(isnan(*(const float *)tide_tensor_const_data(case_out(&c, 0)->constant)));
     case_end(&c);
+}
+
+/// Beside an infinite number no class has a probability, nor where all are none.
+static void test_losses_of_infinite_numbers(void **state) {
+    (void)state;
+    static const float rows[][2] = {{INFINITY, 1}, {-INFINITY, -INFINITY}, {NAN, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        op_case c = loss_of("SoftmaxCrossEntropyLoss", 1, rows[i], (const int64_t[]){1}, "none");
+        assert_tide_ok(case_try(&c, 2), &c.err);
+        const float *logs = tide_tensor_const_data(case_out(&c, 1)->constant);
+        assert_true(isnan(*(const float *)tide_tensor_const_data(case_out(&c, 0)->constant)));
+        assert_true(isnan(logs[0]) && isnan(logs[1]));
+        case_end(&c);
+    }
 }
 
 // ---- small ones ----
@@ -271,6 +355,10 @@ static void test_rows_without_much_in_them(void **state) {
     case_float(&c, "lambd", 1);
     case_float(&c, "bias", 0.5f);
     case_want(&c, TIDE_F32, DIMS(5), (const float[]){-1.5f, 0, 0, 0, 1.5f});
+    c = case_begin("Shrink", 9); // 2.9, -2.9 and what is more than a byte: cut off
+    case_in(&c, TIDE_I8, DIMS(4), (const int8_t[]){3, -3, 0, -128});
+    case_float(&c, "bias", 0.1f);
+    case_want(&c, TIDE_I8, DIMS(4), (const int8_t[]){2, -2, 0, -127});
 }
 
 static void test_shifts_past_the_last_bit(void **state) {
@@ -318,13 +406,16 @@ static void test_broadcasting_of_old(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_sequences_of_nothing),
+        tide_unit_test(test_what_is_no_number_stays_so),
         tide_unit_test(test_a_reversed_sequence_backwards),
         tide_unit_test(test_layouts_say_the_same),
         tide_unit_test(test_what_no_recurrent_node_may_say),
         tide_unit_test(test_numbers_that_do_not_fit_saturate),
         tide_unit_test(test_one_scale_for_each_index),
+        tide_unit_test(test_types_and_blocks_of_opset_21),
         tide_unit_test(test_a_range_without_extent),
         tide_unit_test(test_losses_of_no_class),
+        tide_unit_test(test_losses_of_infinite_numbers),
         tide_unit_test(test_matrices_without_much_in_them),
         tide_unit_test(test_rows_without_much_in_them),
         tide_unit_test(test_shifts_past_the_last_bit),

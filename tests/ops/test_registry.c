@@ -95,6 +95,39 @@ static void test_resolve_says_why(void **state) {
     }
 }
 
+/// An attribute under another type is not taken for an absent one, whose default would stand in for it.
+static void test_resolve_holds_attributes_to_their_types(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *name;
+        tide_attr_type type;
+        size_t n; ///< of a list
+        const char *says;
+    } rows[] = {
+        {"Softmax", "axis", TIDE_ATTR_INT, 0, NULL},
+        {"Softmax", "axis", TIDE_ATTR_STRING, 0, "attribute 'axis' is a string, must be an integer"},
+        {"Softmax", "axis", TIDE_ATTR_FLOAT, 0, "attribute 'axis' is a number, must be an integer"},
+        {"Softmax", "axis", TIDE_ATTR_INTS, 1, "attribute 'axis' is a list of integers, must be an integer"},
+        {"Elu", "alpha", TIDE_ATTR_INT, 0, NULL}, // graph text writes 2.0 as 2
+        {"Elu", "alpha", TIDE_ATTR_STRING, 0, "must be a number"},
+        {"Transpose", "perm", TIDE_ATTR_FLOATS, 0, NULL}, // a list of nothing
+        {"Transpose", "perm", TIDE_ATTR_INT, 0, "must be a list of integers"},
+        {"DepthToSpace", "mode", TIDE_ATTR_INT, 0, "must be a string"},
+        {"ConstantOfShape", "value", TIDE_ATTR_FLOAT, 0, "attribute 'value' is a number, must be a tensor"},
+        {"Relu", "unheard_of", TIDE_ATTR_STRING, 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_graph *g = one_node(rows[i].op, "", 13, 1, 1);
+        tide_error err = TIDE_ERROR_INIT;
+        tide_attr a = {.name = tide_host_strdup(rows[i].name), .type = rows[i].type, .n = rows[i].n};
+        assert_tide_ok(tide_graph_add_attr(g, 0, &a, &err), &err);
+        assert_tide_status(tide_ops_resolve(g, &err), rows[i].says == NULL ? TIDE_OK : TIDE_ERR_BAD_INPUT);
+        if (rows[i].says != NULL) assert_text_has(err.msg, rows[i].says);
+        if (rows[i].says != NULL) assert_text_has(err.msg, "'the_node'");
+        tide_graph_destroy(g);
+    }
+}
+
 static void test_resolve_sets_def(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
@@ -115,9 +148,8 @@ static void test_resolve_sets_def(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_table_is_sound),
-        tide_unit_test(test_find_by_opset),
-        tide_unit_test(test_resolve_says_why),
+        tide_unit_test(test_table_is_sound),   tide_unit_test(test_find_by_opset),
+        tide_unit_test(test_resolve_says_why), tide_unit_test(test_resolve_holds_attributes_to_their_types),
         tide_unit_test(test_resolve_sets_def),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

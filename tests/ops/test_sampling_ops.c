@@ -93,6 +93,18 @@ static void test_regions(void **state) {
     case_refused(&c, TIDE_ERR_RUNTIME, "too large");
     c = roi_align((const float[]){0, NAN, 1, 1}, 1, images);
     case_refused(&c, TIDE_ERR_RUNTIME, "too large");
+    for (int i = 0; i < 2; i++) { // how many places are sampled does not hang on the region's end
+        c = roi_align((const float[]){0, 0, 1, i == 0 ? NAN : INFINITY}, 1, images);
+        case_int(&c, "sampling_ratio", 1);
+        case_refused(&c, TIDE_ERR_RUNTIME, "too large");
+    }
+    for (int i = 0; i < 2; i++) { // no row, no column
+        c = case_begin("RoiAlign", 16);
+        case_in(&c, TIDE_F32, DIMS(1, 1, i, 1 - i), NULL);
+        case_in(&c, TIDE_F32, DIMS(1, 4), (const float[]){0, 0, 1, 1});
+        case_in(&c, TIDE_I64, DIMS(1), images);
+        case_refused(&c, TIDE_ERR_BAD_INPUT, "no element to read");
+    }
     c = roi_align(NULL, 0, NULL);
     case_want(&c, TIDE_F32, DIMS(0, 1, 1, 1), NULL);
     c = roi_align(whole, 2, images);

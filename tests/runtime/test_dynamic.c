@@ -175,6 +175,47 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
+/// n -> ConstantOfShape -> c -> Relu -> y.
+static tide_graph *of_shape(void) {
+    tide_graph *g = rt_graph("of_shape");
+    rt_input(g, "n", "2");
+    g->values[tide_graph_find_value(g, "n")].dtype = TIDE_I64;
+    rt_node(g, "ConstantOfShape", "make", "n", "c");
+    rt_node(g, "Relu", "relu", "c", "y");
+    rt_output(g, "y");
+    return g;
+}
+
+/// A tensor may be empty; but operators multiply extents, and those beside the 0 must not wrap.
+static void what_is_empty_is_counted_all_the_same(void **state) {
+    (void)state;
+    static const struct {
+        int64_t n[2];
+        bool runs;
+    } rows[] = {{{0, 0}, true},          {{0, 3}, true},          {{INT64_C(1) << 60, 0}, true},
+                {{INT64_MAX, 0}, false}, {{0, INT64_MAX}, false}, {{2, 3}, true}};
+    rt_rig rig;
+    tide_error err = TIDE_ERROR_INIT;
+    rt_rig_open(&rig);
+    tide_program *p = build(of_shape());
+    tide_memory_plan *m = rt_plan(p, "greedy_by_size");
+    tide_inference_plan *ip = rt_inference(&rig, p, m);
+    tide_context *c = rt_context(ip, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        tide_tensor *n = numbers(rows[i].n[0], rows[i].n[1]);
+        assert_tide_ok(tide_context_set_inputs(c, &n, 1, &err), &err);
+        tide_tensor_unref(n);
+        assert_tide_status(tide_context_run(c, &err), rows[i].runs ? TIDE_OK : TIDE_ERR_OVERFLOW);
+        if (!rows[i].runs) assert_text_has(err.msg, "node 'make' (ConstantOfShape)");
+        if (rows[i].runs) assert_int_equal(tide_tensor_shape(tide_context_output(c, 0))->dims[1], rows[i].n[1]);
+    }
+    tide_context_destroy(c);
+    tide_inference_plan_unref(ip);
+    tide_memory_plan_destroy(m);
+    tide_program_unref(p);
+    rt_rig_close(&rig);
+}
+
 /// The plan names them, in a file too; nothing else of it knows them. Without leave they are refused, as ever.
 static void a_plan_names_them(void **state) {
     (void)state;
@@ -207,9 +248,8 @@ static void a_plan_names_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(other_sizes_in_each_run),
-        tide_unit_test(what_the_caller_holds_stays),
-        tide_unit_test(what_cannot_be_is_refused),
+        tide_unit_test(other_sizes_in_each_run),   tide_unit_test(what_the_caller_holds_stays),
+        tide_unit_test(what_cannot_be_is_refused), tide_unit_test(what_is_empty_is_counted_all_the_same),
         tide_unit_test(a_plan_names_them),
     };
     return cmocka_run_group_tests_name("dynamic", tests, NULL, NULL);
