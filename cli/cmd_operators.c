@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
+#include "core/graph/region.h"
 #include "core/ops/ops.h"
 
 static int run(int argc, char **argv);
@@ -160,7 +161,7 @@ static int list(const wish *w) {
     }
     size_t n = 0;
     for (size_t i = 0; i < n_table; i++)
-        if (is_wanted(w, table[i])) rows[n++] = table[i];
+        if (is_wanted(w, table[i]) && strcmp(table[i]->domain, TIDE_REGION_DOMAIN) != 0) rows[n++] = table[i];
     qsort(rows, n, sizeof *rows, by_name);
     const int code = n > 0 ? show(rows, n, w->as_json) : CLI_EXIT_CHECK_FAILED;
     tide_host_free(rows);

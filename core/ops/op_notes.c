@@ -49,7 +49,8 @@
     XX(resize_10, ALL, 0, NULL) XX(resize_11, ALL, 0, "antialias") XX(where, ALL, 1, NULL) XX(one_hot, ALL, 0, NULL)   \
     XX(range, NUMBERS, 0, NULL) XX(trilu, ALL, 0, NULL) XX(opaque, ALL, 0, "to run: it is of sizes alone")             \
     XX(eye_like, ALL, 0, NULL) XX(reverse_sequence, ALL, 0, NULL) XX(nonzero, ALL, 0, NULL)                            \
-    XX(compress, ALL, 0, NULL) XX(unique, ALL, 0, NULL) XX(non_max_suppression, F32, 0, NULL)
+    XX(compress, ALL, 0, NULL) XX(unique, ALL, 0, NULL) XX(non_max_suppression, F32, 0, NULL)               \
+    XX(if, ALL, 0, "sequences and optionals") XX(loop, ALL, 0, "sequences and optionals") XX(scan, ALL, 0, NULL)
 
 #define NOTES_NUMBERS(XX)                                                                                              \
     XX(add, NUMBERS, 0, NULL) XX(sub, NUMBERS, 0, NULL) XX(mul, NUMBERS, 0, NULL) XX(div, NUMBERS, 0, NULL)            \

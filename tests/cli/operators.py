@@ -36,7 +36,7 @@ class Operators(Case):
         names = [n for block in re.findall(r"#define TIDE_OP_LIST_\w+\(XX\)((?:.*\\\n)*.*)", listed) for n in re.findall(r"XX\((\w+)\)", block)]
         rows = self.json("operators")["operators"]
         self.assertGreater(len(names), 170)
-        self.assertEqual(len(rows), len(names))
+        self.assertEqual(len(rows), len(set(names) - {"merge", "next_iteration"}))  # these stand in no file
         self.assertEqual(len({(r["domain"], r["name"], r["since"]) for r in rows}), len(rows))
         self.assertEqual(rows, sorted(rows, key=lambda r: (r["domain"].replace("ai.onnx", "", 1), r["name"], r["since"])))
 
