@@ -30,6 +30,7 @@ tide_op_alias tide_op_alias_of(const tide_op_def *def, const tide_infer *x, size
         return in <= out && a.offset_bytes <= out - in ? a : none;
     case TIDE_OP_ALIAS_SLICE:
         return out <= in && a.offset_bytes <= in - out ? a : none;
+    case TIDE_OP_ALIAS_NEXT: // no operator's
     case TIDE_OP_ALIAS_NONE:
         break;
     }

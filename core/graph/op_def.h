@@ -79,6 +79,7 @@ typedef enum tide_op_alias_kind {
     TIDE_OP_ALIAS_VIEW,  ///< the output has the input's bytes, all of them (TIDE_OP_VIEW, output 0 and input 0)
     TIDE_OP_ALIAS_PART,  ///< the input is a stretch of the output without gaps: Concat
     TIDE_OP_ALIAS_SLICE, ///< the output is a stretch of the input without gaps: Split, Slice
+    TIDE_OP_ALIAS_NEXT, ///< of a step that closes a region: the input becomes what a value of the region is from now on
 } tide_op_alias_kind;
 typedef struct tide_op_alias {
     tide_op_alias_kind kind;

@@ -8,7 +8,8 @@
 #include "core/graph/region.h"
 #include "core/runtime/value_operand.h"
 
-/// What a Loop or a Scan makes is written by the step that closes it too: in its body nothing else may lie there.
+/// What a Loop or a Scan makes is written by the step that closes it too: in its body nothing else may lie there, but
+/// for what takes its place.
 static bool is_written_again(const tide_graph *g, uint32_t value_i, const tide_node *reader) {
     const uint32_t producer = g->values[value_i].producer;
     if (producer == TIDE_NO_NODE || g->nodes[producer].opens == 0) return false;
@@ -16,8 +17,8 @@ static bool is_written_again(const tide_graph *g, uint32_t value_i, const tide_n
     return tide_region_repeats(tide_region_of(g, region)) && tide_region_holds(g, region, reader);
 }
 
-static bool is_variable(const tide_graph *g, uint32_t value_i, const tide_node *node) {
-    return value_i != TIDE_NO_VALUE && g->values[value_i].constant == NULL && !is_written_again(g, value_i, node);
+static bool is_variable(const tide_graph *g, uint32_t value_i) {
+    return value_i != TIDE_NO_VALUE && g->values[value_i].constant == NULL;
 }
 
 static tide_status add(tide_alias_facts *f, const tide_alias_fact *fact, tide_error *err) {
@@ -29,7 +30,7 @@ static tide_status add(tide_alias_facts *f, const tide_alias_fact *fact, tide_er
 static tide_status ask_pair(const tide_graph *g, uint32_t step, const tide_infer *x, size_t in_i, size_t out_i,
                             tide_alias_facts *f, tide_error *err) {
     const tide_node *node = x->node;
-    if (!is_variable(g, node->inputs[in_i], node) || !is_variable(g, node->outputs[out_i], node)) return TIDE_OK;
+    if (!is_variable(g, node->inputs[in_i]) || !is_variable(g, node->outputs[out_i])) return TIDE_OK;
     tide_alias_fact fact = {.step = step,
                             .in_i = (uint32_t)in_i,
                             .out_i = (uint32_t)out_i,
@@ -37,6 +38,7 @@ static tide_status ask_pair(const tide_graph *g, uint32_t step, const tide_infer
                             .out_value = node->outputs[out_i],
                             .alias = tide_op_alias_of(node->def, x, in_i, out_i),
                             .may_overwrite = out_i == 0 && tide_op_may_overwrite(node->def, x, in_i)};
+    if (is_written_again(g, fact.in_value, node)) fact.alias = (tide_op_alias){TIDE_OP_ALIAS_NONE, 0};
     if (fact.alias.kind == TIDE_OP_ALIAS_NONE && !fact.may_overwrite) return TIDE_OK;
     fact.bytes = fact.alias.kind == TIDE_OP_ALIAS_PART ? x->in[in_i].size_bytes : x->out[out_i].size_bytes;
     TIDE_ASSERT(f->n == 0 || f->list[f->n - 1].step <= step);
@@ -59,6 +61,68 @@ static tide_status ask_step(const tide_graph *g, uint32_t step, const tide_node 
     return TIDE_OK;
 }
 
+// ---- what a region makes, and what becomes of it at the end of a body ----
+
+static bool reads(const tide_node *n, uint32_t value_i) {
+    for (size_t k = 0; k < n->n_inputs; k++) {
+        if (n->inputs[k] == value_i) return true;
+    }
+    return false;
+}
+
+/// The last step before `close` that reads the value, in its body.
+static int64_t last_read(const tide_program *p, uint32_t value_i, uint32_t close) {
+    for (uint32_t step = close; step-- > p->steps[close].opened_by + 1;) {
+        if (reads(p->steps[step].kernel.node, value_i)) return step;
+    }
+    return -1;
+}
+
+static tide_status ask_result(const tide_program *p, uint32_t step, uint32_t in_i, uint32_t out_value,
+                              tide_alias_facts *f, tide_error *err) {
+    const tide_graph *g = p->graph;
+    const uint32_t in_value = p->steps[step].kernel.node->inputs[in_i];
+    tide_operand in, out;
+    if (!is_variable(g, in_value) || !is_variable(g, out_value) || in_value == out_value) return TIDE_OK;
+    if (g->values[in_value].is_dynamic || g->values[out_value].is_dynamic) return TIDE_OK;
+    TIDE_TRY(tide__value_operand(g, in_value, &in, err));
+    TIDE_TRY(tide__value_operand(g, out_value, &out, err));
+    if (in.size_bytes != out.size_bytes) return TIDE_OK;
+    const tide_alias_fact fact = {.step = step,
+                                  .in_i = in_i,
+                                  .in_value = in_value,
+                                  .out_value = out_value,
+                                  .alias = {TIDE_OP_ALIAS_NEXT, 0},
+                                  .bytes = in.size_bytes,
+                                  .last_read = last_read(p, out_value, step)};
+    return add(f, &fact, err);
+}
+
+static tide_status ask_close(const tide_program *p, uint32_t step, tide_alias_facts *f, tide_error *err) {
+    const tide_region *r = tide_region_of(p->graph, p->steps[step].kernel.node->closes);
+    const size_t first = tide_region_repeats(r) ? tide_region_first_next(r) : 0;
+    for (uint32_t k = 0; k < r->n_carried; k++)
+        TIDE_TRY(ask_result(p, step, (uint32_t)first + k, p->graph->nodes[r->open].outputs[k], f, err));
+    return TIDE_OK;
+}
+
+const tide_alias_fact *tide_alias_fact_next(const tide_program *p, const tide_alias_facts *f, uint32_t value_i,
+                                            int64_t step) {
+    const uint32_t producer = p->graph->values[value_i].producer;
+    if (producer == TIDE_NO_NODE || p->graph->nodes[producer].opens == 0) return NULL;
+    // The first closing step behind `step` that belongs to the node that makes the value.
+    for (size_t close = (size_t)step; close < p->n_steps; close++) {
+        const tide_node *n = p->steps[close].kernel.node;
+        if (n->closes == 0 || tide_region_of(p->graph, n->closes)->open != producer) continue;
+        if ((int64_t)p->steps[close].opened_by >= step) return NULL;
+        for (size_t k = f->first[close]; k < f->first[close + 1]; k++) {
+            if (f->list[k].alias.kind == TIDE_OP_ALIAS_NEXT && f->list[k].out_value == value_i) return &f->list[k];
+        }
+        return NULL;
+    }
+    return NULL;
+}
+
 static bool says_nothing(const tide_op_def *def) {
     return def->alias == NULL && def->inplace_inputs == 0 && (def->flags & TIDE_OP_VIEW) == 0;
 }
@@ -67,6 +131,7 @@ static tide_status ask_all(const tide_program *p, tide_alias_facts *f, tide_erro
     for (uint32_t step = 0; step < p->n_steps; step++) {
         f->first[step] = f->n;
         const tide_node *node = &p->graph->nodes[p->steps[step].node];
+        if (node->closes != 0) TIDE_TRY(ask_close(p, step, f, err));
         if (says_nothing(node->def) || tide_node_is_dynamic(p->graph, node)) continue;
         tide_operand *operands;
         TIDE_TRY(

@@ -196,6 +196,7 @@ static tide_status end_skipped(tide_context *c, uint32_t value_i, size_t step_i,
 tide_status tide__context_skip(tide_context *c, size_t step_i, size_t next, tide_error *err) {
     for (size_t skipped = step_i + 1; skipped < next; skipped++) {
         const tide_node *node = c->plan->program->steps[skipped].kernel.node;
+        c->steps[skipped].again = false; // of a run that failed
         for (size_t k = 0; k < node->n_inputs; k++)
             TIDE_TRY(end_skipped(c, node->inputs[k], step_i, skipped, next, err));
     }

@@ -250,17 +250,18 @@ typedef struct moment {
     bool after;
 } moment;
 
-static bool is_alive(const tide__need *need, moment t) {
-    return t.after ? need->birth_step <= t.step && need->last_step > t.step
-                   : need->birth_step < t.step && need->last_step >= t.step;
+static bool is_alive(const tide_context *c, uint32_t value_i, moment t) {
+    const tide__need *need = &c->plan->needs[value_i];
+    if (!t.after) return need->birth_step < t.step && need->last_step >= t.step;
+    if (need->birth_step > t.step || need->last_step < t.step) return false;
+    return need->last_step > t.step || !tide__value_ends(c, value_i, (size_t)t.step);
 }
 
 /// The end of the alias of `s` that is alive at `t` and has the byte at `at`; `at` when none has it.
 static uint64_t owned_until(const tide_context *c, const slot *s, moment t, uint64_t at) {
     for (size_t i = 0; i < s->n_relatives; i++) {
         const tide__place *p = &c->plan->places[s->relatives[i]];
-        if (is_alive(&c->plan->needs[s->relatives[i]], t) && p->offset_bytes <= at &&
-            at - p->offset_bytes < p->slot_bytes)
+        if (is_alive(c, s->relatives[i], t) && p->offset_bytes <= at && at - p->offset_bytes < p->slot_bytes)
             return p->offset_bytes + p->slot_bytes;
     }
     return at;
@@ -270,7 +271,7 @@ static uint64_t owned_until(const tide_context *c, const slot *s, moment t, uint
 static uint64_t free_until(const tide_context *c, const slot *s, moment t, uint64_t at, uint64_t end) {
     for (size_t i = 0; i < s->n_relatives; i++) {
         const uint64_t begin = c->plan->places[s->relatives[i]].offset_bytes;
-        if (is_alive(&c->plan->needs[s->relatives[i]], t) && at < begin && begin < end) end = begin;
+        if (is_alive(c, s->relatives[i], t) && at < begin && begin < end) end = begin;
     }
     return end;
 }

@@ -110,6 +110,18 @@ static bool hands_over(const walk *w, size_t step, size_t port, uint32_t v) {
            may_overwrite(w, step, v);
 }
 
+/// `out` comes to lie where `v`, which a region makes, gets its next content: nothing reads what `v` is now any more,
+/// and at the end of the body the next content is there.
+static bool takes_place(const walk *w, size_t step, size_t port, uint32_t v) {
+    const tide_alias_fact *next = tide_alias_fact_next(w->p, &w->facts, v, (int64_t)step);
+    if (next == NULL || !has_place(&w->values[next->in_value])) return false;
+    if (w->values[next->in_value].offset_bytes != w->values[v].offset_bytes) return false;
+    if ((int64_t)step != next->last_read) return (int64_t)step > next->last_read;
+    const uint32_t out = node_of(w, step)->outputs[port];
+    return port == 0 && w->values[v].offset_bytes == w->values[out].offset_bytes && !has_zone_in(w, out, v) &&
+           may_overwrite(w, step, v);
+}
+
 static tide_status fail_overlap(const walk *w, size_t step, const char *what, const tide__place *written, uint32_t v,
                                 tide_error *err) {
     const span a = slot_of(written), b = slot_of(&w->values[v]);
@@ -132,7 +144,7 @@ static tide_status add_pair(walk *w, uint32_t a, uint32_t b, tide_error *err) {
 static tide_status check_against(walk *w, size_t step, size_t port, uint32_t out, uint32_t v, tide_error *err) {
     const span both = meet(slot_of(&w->values[out]), slot_of(&w->values[v]));
     if (both.lo >= both.hi || v == out) return TIDE_OK;
-    if (!is_kept(w, both) && !hands_over(w, step, port, v)) {
+    if (!is_kept(w, both) && !hands_over(w, step, port, v) && !takes_place(w, step, port, v)) {
         char what[160];
         snprintf(what, sizeof what, "tensor '%.120s'", name_of(w, out));
         return fail_overlap(w, step, what, &w->values[out], v, err);
@@ -180,7 +192,7 @@ static void bury(walk *w, size_t step) {
 static void count_copies(const walk *w, tide__sharing *out) {
     for (size_t i = 0; i < w->facts.n; i++) {
         const tide_alias_fact *f = &w->facts.list[i];
-        if (f->alias.kind == TIDE_OP_ALIAS_NONE) continue;
+        if (f->alias.kind == TIDE_OP_ALIAS_NONE || f->alias.kind == TIDE_OP_ALIAS_NEXT) continue;
         out->naive_copied_bytes += f->bytes;
         if (w->values == NULL || !lies_there(w, f)) out->copied_bytes += f->bytes;
     }

@@ -69,10 +69,9 @@ static bool is_kept(const move *m, uint32_t i, span s) {
     return false;
 }
 
-/// Whether `old` dies in the step that makes `i`, and that step may overwrite it wherever it reads it.
-static bool hands_over(const move *m, uint32_t i, uint32_t old) {
+/// Whether the step that makes `i` may overwrite `old` wherever it reads it.
+static bool may_overwrite(const move *m, uint32_t i, uint32_t old) {
     const tide_lifetime *t = item(m->c, i), *o = item(m->c, old);
-    if (t->port != 0 || o->end_step != t->begin_step + 1 || span_of(m, i).lo != span_of(m, old).lo) return false;
     const tide_node *node = &m->c->program->graph->nodes[t->node];
     size_t n_read = 0, n_allowed = 0;
     for (size_t k = 0; k < node->n_inputs; k++) n_read += node->inputs[k] == o->value;
@@ -81,11 +80,31 @@ static bool hands_over(const move *m, uint32_t i, uint32_t old) {
     return n_read > 0 && n_read == n_allowed;
 }
 
+/// Whether `old` dies in the step that makes `i`, and that step may overwrite it wherever it reads it.
+static bool hands_over(const move *m, uint32_t i, uint32_t old) {
+    const tide_lifetime *t = item(m->c, i), *o = item(m->c, old);
+    if (t->port != 0 || o->end_step != t->begin_step + 1 || span_of(m, i).lo != span_of(m, old).lo) return false;
+    return may_overwrite(m, i, old);
+}
+
+/// Whether `i` lies where `old`, which a region makes, gets its next content: nothing reads what it is now any more,
+/// and the next content lies there at the end of the body.
+static bool takes_place(const move *m, uint32_t i, uint32_t old) {
+    const tide_lifetime *t = item(m->c, i);
+    const tide_alias_fact *f = tide_alias_fact_next(m->c->program, &m->c->facts, item(m->c, old)->value, t->begin_step);
+    if (f == NULL || t->end_step > (int64_t)f->step + 1) return false;
+    const uint32_t next = m->c->item_of[f->in_value];
+    if (next == TIDE_NO_INDEX || !is_in(m, next) || span_of(m, next).lo != span_of(m, old).lo) return false;
+    if (t->begin_step != f->last_read) return t->begin_step > f->last_read;
+    return t->port == 0 && span_of(m, i).lo == span_of(m, old).lo && may_overwrite(m, i, old);
+}
+
 /// Whether two members of the joined class that are alive together may share bytes.
 static bool may_share(const move *m, uint32_t a, uint32_t b, span both) {
     const int64_t a_birth = item(m->c, a)->begin_step, b_birth = item(m->c, b)->begin_step;
     if (a_birth == b_birth) return is_kept(m, a, both) && is_kept(m, b, both);
-    return a_birth > b_birth ? is_kept(m, a, both) || hands_over(m, a, b) : is_kept(m, b, both) || hands_over(m, b, a);
+    const uint32_t late = a_birth > b_birth ? a : b, early = a_birth > b_birth ? b : a;
+    return is_kept(m, late, both) || hands_over(m, late, early) || takes_place(m, late, early);
 }
 
 /// First of the members, which are sorted by end step, that lives past step `begin`.

@@ -7,6 +7,9 @@
 //     views     y = Reshape(x)        y lies in x, all of it
 //     slices    a, b = Split(x)       both lie in x
 //     in-place  y = Relu(x)           y takes over x's bytes where x dies; of several inputs the one that is freest
+//               s = Add(s, x)         in a Loop: what is carried on takes the place of what came, and so does the
+//               result of
+//                                     a branch that of its If
 //               y = MaxPool(x)        the front of them, but only where that lowers the peak: what is left of x's place
 //                                     is a step in the shape, and steps are hard to pack
 //     parts     y = Concat(a, b)      both are made where y will be; the largest are asked first
@@ -44,7 +47,8 @@ static bool is_wanted(tide_pass which, const tide_alias_fact *f) {
     case TIDE_PASS_SLICES:
         return f->alias.kind == TIDE_OP_ALIAS_SLICE;
     case TIDE_PASS_IN_PLACE:
-        return f->may_overwrite && f->alias.kind != TIDE_OP_ALIAS_VIEW; // views are the other pass's, on or off
+        // Views are the other pass's, on or off.
+        return (f->may_overwrite && f->alias.kind != TIDE_OP_ALIAS_VIEW) || f->alias.kind == TIDE_OP_ALIAS_NEXT;
     case TIDE_PASS_PARTS:
         return f->alias.kind == TIDE_OP_ALIAS_PART;
     case TIDE_PASS_ORDER:
@@ -123,7 +127,8 @@ static tide_status run_output(pass *p, size_t from, size_t to, tide_error *err) 
         for (size_t j = k + 1; j < to; j++) best = is_better(p, &p->list[j], &p->list[best]) ? j : best;
         const candidate c = p->list[best];
         p->list[best] = p->list[k];
-        TIDE_TRY(join(p, TIDE_ALIAS_IN_PLACE, c.out, c.in, 0, &done, err));
+        const bool is_next = c.fact->alias.kind == TIDE_OP_ALIAS_NEXT; // the region's own value stays where it is
+        TIDE_TRY(join(p, TIDE_ALIAS_IN_PLACE, is_next ? c.in : c.out, is_next ? c.out : c.in, 0, &done, err));
     }
     return TIDE_OK;
 }

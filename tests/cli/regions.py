@@ -329,6 +329,31 @@ class Files(Case):
         self.assertEqual({r["pass"] for r in done["outputs"]["reference"]}, {True})
         self.assertTrue(done["outputs"]["bitwise_equal"])
 
+    def test_what_is_carried_on_takes_the_place_of_what_came(self):
+        """Nothing is copied from one iteration to the next, or out of a branch, where the lifetimes allow it."""
+        body = Graph([node("Mul", ["s", "x"], ["m"]), node("Add", ["m", "x"], ["k"]), node("Add", ["t", "x"], ["u"]),
+                      node("Sub", ["u", "t"], ["t2"]), node("Identity", ["go"], ["g"])],
+                     [("i", INT64, []), ("go", BOOL, []), ("s", INT64), ("t", INT64)], [("g",), ("k",), ("t2",)])
+        branch = Graph([node("Mul", ["y", "z"], ["a"]), node("Add", ["a", "x"], ["b"])], [], [("b",)])
+        graph = Graph([node("Loop", ["n", "", "x", "x"], ["y", "z"], name="L", body=body),
+                       node("If", ["c"], ["q"], name="I", then_branch=branch, else_branch=Graph([node("Neg", ["y"], ["d"])], [], [("d",)])),
+                       node("Sub", ["q", "y"], ["p"]), node("Sub", ["p", "z"], ["w"])],
+                      [("x", INT64, [300]), ("n", INT64, []), ("c", BOOL, [])], [("w",)], initializers())
+        s, t = list(range(300)), list(range(300))
+        for _ in range(3):
+            s, t = [wrap(a * x + x) for a, x in zip(s, range(300))], list(range(300))
+        for holds, q in ((True, [wrap(a * b + x) for a, b, x in zip(s, t, range(300))]), (False, [wrap(-a) for a in s])):
+            path, data = onnx.write_case(self.dir / f"places{holds}", graph, [(INT64, [300], list(range(300))), (INT64, [], [3]), (BOOL, [], [holds])],
+                                         [(INT64, [300], [wrap(a - b - c) for a, b, c in zip(q, s, t)])])
+            done = self.json("compare", path, "--reference", data, "--fill", "poison", "-n", 2)
+            self.assertEqual({r["pass"] for r in done["outputs"]["reference"]}, {True})
+            self.assertTrue(done["outputs"]["bitwise_equal"])
+        lies_in = {t["name"]: (t.get("alias") or {}).get("of") for t in self.json("plan", path)["tensors"]}
+
+        def root(name):
+            return root(lies_in[name]) if lies_in[name] else name
+        self.assertEqual([root(name) for name in ("m", "k", "t2", "d", "b")], ["y", "y", "z", "q", "q"])
+
     def test_a_branch_that_is_known(self):
         """Nothing is left of the If, and the branch that no run takes may be wrong."""
         path = self.branches([node("Add", ["x", "x"], ["t"])], [node("Reshape", ["x", "five"], ["e"])])
