@@ -176,6 +176,68 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
+// ---- kernels that write past the end ----
+
+static struct {
+    const tide_op_def *real;
+    bool armed, into_scratch;
+} plant;
+enum { SCRATCH_BYTES = 100 };
+
+static tide_status prepare_planted(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    (void)x;
+    (void)err;
+    k->workspace_bytes = SCRATCH_BYTES;
+    return TIDE_OK;
+}
+
+/// Its work; then one byte, which is in the block, but behind what was asked for.
+static tide_status run_planted(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    TIDE_TRY(plant.real->run(k, args, err));
+    char *end = plant.into_scratch ? (char *)args->workspace + SCRATCH_BYTES
+                                   : (char *)args->out[0].data + args->out[0].size_bytes;
+    if (plant.armed) end[3] = 7;
+    return TIDE_OK;
+}
+
+static tide_node *node_of(const set *s, const char *name) {
+    for (size_t i = 0; i < s->p->graph->n_nodes; i++)
+        if (strcmp(s->p->graph->nodes[i].name, name) == 0) return &s->p->graph->nodes[i];
+    fail_msg("no node '%s'", name);
+    return NULL;
+}
+
+static void what_is_written_behind_the_end_is_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *node;
+        bool into_scratch;
+        const char *says;
+    } rows[] = {{"by_n", false, "tensor 'r' of 96 B: byte 3 behind its end"},
+                {"to_row", false, "tensor 'y' of 96 B: byte 3 behind its end"}, // a graph output
+                {"by_n", true, "scratch of 'by_n' of 100 B: byte 3 behind its end"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        set s;
+        tide_error err = TIDE_ERROR_INIT;
+        open_set(&s, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
+        tide_node *node = node_of(&s, rows[i].node);
+        plant.real = node->def;
+        plant.armed = true;
+        plant.into_scratch = rows[i].into_scratch;
+        tide_op_def planted = *plant.real;
+        planted.prepare = prepare_planted;
+        planted.run = run_planted;
+        node->def = &planted;
+        assert_tide_status(run_with(s.c, s.x, 4, 6, &err), TIDE_ERR_RUNTIME);
+        assert_text_has(err.msg, rows[i].says);
+        assert_text_has(err.msg, rows[i].node);
+        plant.armed = false;
+        assert_tide_ok(run_with(s.c, s.x, 4, 6, &err), &err);
+        node->def = plant.real;
+        close_set(&s);
+    }
+}
+
 // ---- many contexts at the same time ----
 
 enum { N_THREADS = 8, N_RUNS = 60 };
@@ -311,6 +373,7 @@ int main(void) {
         tide_unit_test(other_sizes_in_each_run),
         tide_unit_test(what_the_caller_holds_stays),
         tide_unit_test(what_cannot_be_is_refused),
+        tide_unit_test(what_is_written_behind_the_end_is_found),
         tide_unit_test(contexts_of_other_sizes_at_the_same_time),
         tide_unit_test(what_is_empty_is_counted_all_the_same),
         tide_unit_test(a_plan_names_them),
