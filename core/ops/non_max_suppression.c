@@ -135,6 +135,10 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
                             "boxes of [batches, n, 4] want scores of [batches, classes, n]");
     TIDE_TRY(check_scalars(x, err));
     const boxes all = read_boxes(x->node, in, x->n_in);
+    const int64_t centred = tide_node_attr_int(x->node, "center_point_box", 0);
+    if (centred != 0 && centred != 1)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "center_point_box is %lld, must be 0 or 1",
+                            (long long)centred);
     if (!(all.overlap >= 0 && all.overlap <= 1))
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "iou_threshold is %g, must be 0 to 1",
                             (double)all.overlap);

@@ -131,6 +131,8 @@ static tide_status read_node(const tide_node *node, const tide_operand *in, recu
     r->couples_forget = tide_node_attr_int(node, "input_forget", 0) != 0;
     r->has_clip = tide_node_attr(node, "clip") != NULL;
     r->clip = tide_node_attr_float(node, "clip", 0);
+    if (r->has_clip && !(r->clip > 0))
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "clip is %g, must be above 0", (double)r->clip);
     TIDE_TRY(tide_op_require_rank(node, &in[X], "X", 3, 3, err));
     TIDE_TRY(tide_op_require_rank(node, &in[R], "R", 3, 3, err));
     r->seq = in[X].shape.dims[r->batch_first ? 1 : 0];

@@ -111,6 +111,10 @@ static tide_status check_arity(const tide_node *n, const tide_op_def *d, tide_er
         if (n->inputs[i] == TIDE_NO_VALUE)
             return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s '%s': input %zu is left out, the operator needs it",
                              n->op_type, n->name, i);
+    for (size_t i = 0; d->max_outputs != 0 && i < d->min_outputs; i++)
+        if (n->outputs[i] == TIDE_NO_VALUE)
+            return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s '%s': output %zu is left out, the operator always has it",
+                             n->op_type, n->name, i);
     return TIDE_OK;
 }
 

@@ -30,10 +30,7 @@ static tide_status set_out(const tide_infer *x, int64_t height, int64_t width, t
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "an output of %lld by %lld", (long long)height,
                             (long long)width);
     const int64_t dims[] = {x->in[1].shape.dims[0], x->in[0].shape.dims[1], height, width};
-    TIDE_TRY(tide_op_set_out(x, 0, x->in[0].dtype, 4, dims, err));
-    if (tide_op_numel(&x->in[0].shape) == 0 && tide_op_numel(&x->out[0].shape) != 0)
-        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "X has no element to read");
-    return TIDE_OK;
+    return tide_op_set_out(x, 0, x->in[0].dtype, 4, dims, err);
 }
 
 /// The image of region `r`.
@@ -79,8 +76,11 @@ static tide_status align_infer(const tide_infer *x, tide_error *err) {
     TIDE_TRY(tide_op_require_dtype(x->node, &x->in[2], "batch_indices", TIDE_I64, err));
     TIDE_TRY(tide_op_require_shape(x->node, &x->in[2], "batch_indices", &one_each, err));
     TIDE_TRY(align_rule_of(x->node, &rule, err));
-    return set_out(x, tide_node_attr_int(x->node, "output_height", 1), tide_node_attr_int(x->node, "output_width", 1),
-                   err);
+    TIDE_TRY(set_out(x, tide_node_attr_int(x->node, "output_height", 1), tide_node_attr_int(x->node, "output_width", 1),
+                     err));
+    if (tide_op_numel(&x->in[0].shape) == 0 && tide_op_numel(&x->out[0].shape) != 0)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "X has no element to read");
+    return TIDE_OK;
 }
 
 /// One direction of a region: cell c has `n` places from start + c * cell on, evenly spread.

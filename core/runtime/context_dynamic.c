@@ -148,16 +148,20 @@ void tide__context_drop_dynamic(tide_context *c) {
     }
 }
 
-/// Behind the last byte of a value is poison up to the end of its block.
-static tide_status check_end(const tide_context *c, uint32_t value_i, tide_error *err) {
-    const tide_tensor *t = c->values[value_i];
-    if (c->fill != TIDE_FILL_POISON || tide_tensor_size_bytes(t) == 0) return TIDE_OK;
-    const tide_block *block = tide_tensor_storage(t)->block;
-    const size_t n = tide_tensor_size_bytes(t), zone = block->mem.requested_bytes - n;
+/// Behind the last of `n` bytes is poison up to the end of the block.
+static tide_status check_zone(const tide_context *c, const tide_block *block, size_t n, const char *what,
+                              const char *name, tide_error *err) {
+    if (c->fill != TIDE_FILL_POISON || n == 0) return TIDE_OK;
+    const size_t zone = block->mem.requested_bytes - n;
     const size_t at = tide_poison_find((const char *)block->mem.data + n, zone);
     if (at == zone) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "tensor '%s' of %zu B: byte %zu behind its end was written",
-                     graph_of(c)->values[value_i].name, n, at);
+    return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "%s '%s' of %zu B: byte %zu behind its end was written", what, name, n, at);
+}
+
+static tide_status check_end(const tide_context *c, uint32_t value_i, tide_error *err) {
+    const tide_tensor *t = c->values[value_i];
+    return check_zone(c, tide_tensor_storage(t)->block, tide_tensor_size_bytes(t), "tensor",
+                      graph_of(c)->values[value_i].name, err);
 }
 
 static tide_status free_if_last(tide_context *c, uint32_t value_i, size_t step_i, tide_error *err) {
@@ -231,6 +235,16 @@ static tide_status prepare(tide_context *c, tide__context_step *s, dynamic_kerne
     return take_scratch(c, d, err);
 }
 
+/// Scratch ends here, and a graph output is looked at by nobody later.
+static tide_status check_written(const tide_context *c, const dynamic_kernel *d, tide_error *err) {
+    const tide_node *node = d->kernel.node;
+    TIDE_TRY(check_zone(c, d->scratch, d->kernel.workspace_bytes, "scratch of", node->name, err));
+    for (size_t k = 0; k < node->n_outputs; k++) {
+        if (node->outputs[k] != TIDE_NO_VALUE) TIDE_TRY(check_end(c, node->outputs[k], err));
+    }
+    return TIDE_OK;
+}
+
 static void kernel_deinit(dynamic_kernel *d) {
     const tide_op_def *def = d->kernel.def;
     if (d->exec != NULL && def->exec_destroy != NULL) def->exec_destroy(&d->kernel, d->exec);
@@ -262,6 +276,7 @@ tide_status tide__context_run_dynamic(tide_context *c, size_t step_i, tide_error
         args.workspace = d.scratch != NULL ? d.scratch->mem.data : NULL;
         st = node->def->run(&d.kernel, &args, err);
     }
+    if (st == TIDE_OK) st = check_written(c, &d, err);
     kernel_deinit(&d);
     return st;
 }

@@ -92,6 +92,9 @@ static void test_boxes(void **state) {
     case_want(&c, TIDE_I64, DIMS(0, 3), NULL);
     c = suppress(0, NULL, NULL, 9, 0);
     case_want(&c, TIDE_I64, DIMS(0, 3), NULL);
+    c = suppress(3, boxes, scores, 9, 0);
+    case_int(&c, "center_point_box", 2);
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "must be 0 or 1");
     static const float out_of_range[] = {1.5f, -0.1f, NAN};
     for (size_t i = 0; i < 3; i++) {
         c = suppress(3, boxes, scores, 9, out_of_range[i]);

@@ -145,6 +145,11 @@ static void test_what_no_recurrent_node_may_say(void **state) {
     case_omit(&c);
     case_in(&c, TIDE_I32, DIMS(BATCH), (const int32_t[]){-1, 0});
     case_refused(&c, TIDE_ERR_RUNTIME, "sequence_lens[0] is -1");
+    for (int i = 0; i < 3; i++) {
+        c = lstm(SEQ, BATCH, 1, weights());
+        case_float(&c, "clip", (const float[]){0, -1, NAN}[i]);
+        case_refused(&c, TIDE_ERR_BAD_INPUT, "must be above 0");
+    }
     c = case_begin("GRU", 7);
     case_in(&c, TIDE_F32, DIMS(SEQ, IN), weights());
     case_in(&c, TIDE_F32, DIMS(1, 6, IN), weights());

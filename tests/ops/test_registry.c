@@ -140,6 +140,14 @@ static void test_resolve_sets_def(void **state) {
     g->nodes[0].inputs[0] = TIDE_NO_VALUE;
     assert_tide_status(tide_ops_resolve(g, &err), TIDE_ERR_BAD_INPUT);
     assert_text_has(err.msg, "input 0 is left out");
+    tide_graph *two = one_node("Unique", "", 13, 1, 2); // the second output may be left out, the first may not
+    two->nodes[0].outputs[1] = TIDE_NO_VALUE;
+    assert_tide_ok(tide_ops_resolve(two, &err), &err);
+    two->nodes[0].outputs[1] = two->nodes[0].outputs[0];
+    two->nodes[0].outputs[0] = TIDE_NO_VALUE;
+    assert_tide_status(tide_ops_resolve(two, &err), TIDE_ERR_BAD_INPUT);
+    assert_text_has(err.msg, "output 0 is left out");
+    tide_graph_destroy(two);
     // Dead nodes are not checked.
     g->nodes[0].dead = true;
     assert_tide_ok(tide_ops_resolve(g, &err), &err);

@@ -135,6 +135,11 @@ static void test_pooled_regions(void **state) {
     case_refused(&c, TIDE_ERR_RUNTIME, "image 1 of 1");
     c = roi_pool((const float[]){0, NAN, -INFINITY, INFINITY, NAN}, 1);
     case_want(&c, TIDE_F32, DIMS(1, 1, 1, 1), (const float[]){0});
+    c = case_begin("MaxRoiPool", 1); // of an image of nothing: 0 as elsewhere where nothing lies under a cell
+    case_in(&c, TIDE_F32, DIMS(1, 1, 0, 2), NULL);
+    case_in(&c, TIDE_F32, DIMS(1, 5), rois);
+    case_ints(&c, "pooled_shape", DIMS(1, 1));
+    case_want(&c, TIDE_F32, DIMS(1, 1, 1, 1), (const float[]){0});
     c = roi_pool(NULL, 0);
     case_want(&c, TIDE_F32, DIMS(0, 1, 1, 1), NULL);
     c = case_begin("MaxRoiPool", 1);

@@ -3,6 +3,7 @@
 // Tensors that are sized while running: other sizes in each run of one context, in both modes and under every fill;
 // what the caller holds stays; what cannot be is refused with the node named, and the context runs on.
 #include <math.h>
+#include <pthread.h>
 
 #include "core/runtime/runtime_internal.h"
 #include "planner/plan.h"
@@ -175,6 +176,127 @@ static void what_cannot_be_is_refused(void **state) {
     }
 }
 
+// ---- kernels that write past the end ----
+
+static struct {
+    const tide_op_def *real;
+    bool armed, into_scratch;
+} plant;
+enum { SCRATCH_BYTES = 100 };
+
+static tide_status prepare_planted(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    (void)x;
+    (void)err;
+    k->workspace_bytes = SCRATCH_BYTES;
+    return TIDE_OK;
+}
+
+/// Its work; then one byte, which is in the block, but behind what was asked for.
+static tide_status run_planted(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    TIDE_TRY(plant.real->run(k, args, err));
+    char *end = plant.into_scratch ? (char *)args->workspace + SCRATCH_BYTES
+                                   : (char *)args->out[0].data + args->out[0].size_bytes;
+    if (plant.armed) end[3] = 7;
+    return TIDE_OK;
+}
+
+static tide_node *node_of(const set *s, const char *name) {
+    for (size_t i = 0; i < s->p->graph->n_nodes; i++)
+        if (strcmp(s->p->graph->nodes[i].name, name) == 0) return &s->p->graph->nodes[i];
+    fail_msg("no node '%s'", name);
+    return NULL;
+}
+
+static void what_is_written_behind_the_end_is_found(void **state) {
+    (void)state;
+    static const struct {
+        const char *node;
+        bool into_scratch;
+        const char *says;
+    } rows[] = {{"by_n", false, "tensor 'r' of 96 B: byte 3 behind its end"},
+                {"to_row", false, "tensor 'y' of 96 B: byte 3 behind its end"}, // a graph output
+                {"by_n", true, "scratch of 'by_n' of 100 B: byte 3 behind its end"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        set s;
+        tide_error err = TIDE_ERROR_INIT;
+        open_set(&s, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
+        tide_node *node = node_of(&s, rows[i].node);
+        plant.real = node->def;
+        plant.armed = true;
+        plant.into_scratch = rows[i].into_scratch;
+        tide_op_def planted = *plant.real;
+        planted.prepare = prepare_planted;
+        planted.run = run_planted;
+        node->def = &planted;
+        assert_tide_status(run_with(s.c, s.x, 4, 6, &err), TIDE_ERR_RUNTIME);
+        assert_text_has(err.msg, rows[i].says);
+        assert_text_has(err.msg, rows[i].node);
+        plant.armed = false;
+        assert_tide_ok(run_with(s.c, s.x, 4, 6, &err), &err);
+        node->def = plant.real;
+        close_set(&s);
+    }
+}
+
+// ---- many contexts at the same time ----
+
+enum { N_THREADS = 8, N_RUNS = 60 };
+
+typedef struct worker {
+    pthread_t thread;
+    tide_context *c;
+    tide_tensor *x; ///< one for all
+    const float *row, *last;
+    int first;
+    int n_wrong;
+} worker;
+
+static bool ran_right(const worker *w, int run_i) {
+    static const int64_t sizes[][2] = {{2, 12}, {24, 1}, {5, 5}, {4, 6}, {-1, 3}, {1, 24}};
+    const int64_t *n = sizes[(w->first + run_i) % (int)(sizeof sizes / sizeof *sizes)];
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_status st = run_with(w->c, w->x, n[0], n[1], &err);
+    if (n[0] == 5) return st != TIDE_OK && tide_context_output(w->c, 0) == NULL;
+    if (st != TIDE_OK) return false;
+    const int64_t *s = tide_tensor_const_data(tide_context_output(w->c, 1));
+    const float *y = tide_tensor_const_data(tide_context_output(w->c, 0));
+    const float *z = tide_tensor_const_data(tide_context_output(w->c, 2));
+    return s[0] == (n[0] < 0 ? 8 : n[0]) && s[1] == n[1] && memcmp(y, w->row, N * sizeof *y) == 0 &&
+           memcmp(z, w->last, N * sizeof *z) == 0;
+}
+
+static void *work(void *arg) {
+    worker *w = arg;
+    for (int i = 0; i < N_RUNS; i++) w->n_wrong += !ran_right(w, i);
+    return NULL;
+}
+
+/// Each thread goes through the sizes from another one on, and through one that is refused.
+static void contexts_of_other_sizes_at_the_same_time(void **state) {
+    (void)state;
+    set s;
+    worker w[N_THREADS] = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    open_set(&s, TIDE_RUN_PLANNED, TIDE_FILL_POISON);
+    assert_tide_ok(run_with(s.c, s.x, 4, 6, &err), &err);
+    for (int i = 0; i < N_THREADS; i++)
+        w[i] = (worker){.c = rt_context(s.ip, i % 2 == 0 ? TIDE_RUN_PLANNED : TIDE_RUN_NAIVE, TIDE_FILL_POISON),
+                        .x = s.x,
+                        .row = bytes_of(tide_context_output(s.c, 0)),
+                        .last = bytes_of(tide_context_output(s.c, 2)),
+                        .first = i};
+    for (int i = 0; i < N_THREADS; i++) assert_int_equal(pthread_create(&w[i].thread, NULL, work, &w[i]), 0);
+    for (int i = 0; i < N_THREADS; i++) pthread_join(w[i].thread, NULL);
+    for (int i = 0; i < N_THREADS; i++) {
+        assert_int_equal(w[i].n_wrong, 0);
+        tide_context_destroy(w[i].c);
+    }
+    assert_int_equal(rt_live(&s.rig, TIDE_DYNAMIC_KIND), outputs_bytes(s.c));
+    close_set(&s);
+}
+
+// ---- sizes that cannot be ----
+
 /// n -> ConstantOfShape -> c -> Relu -> y.
 static tide_graph *of_shape(void) {
     tide_graph *g = rt_graph("of_shape");
@@ -248,8 +370,12 @@ static void a_plan_names_them(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(other_sizes_in_each_run),   tide_unit_test(what_the_caller_holds_stays),
-        tide_unit_test(what_cannot_be_is_refused), tide_unit_test(what_is_empty_is_counted_all_the_same),
+        tide_unit_test(other_sizes_in_each_run),
+        tide_unit_test(what_the_caller_holds_stays),
+        tide_unit_test(what_cannot_be_is_refused),
+        tide_unit_test(what_is_written_behind_the_end_is_found),
+        tide_unit_test(contexts_of_other_sizes_at_the_same_time),
+        tide_unit_test(what_is_empty_is_counted_all_the_same),
         tide_unit_test(a_plan_names_them),
     };
     return cmocka_run_group_tests_name("dynamic", tests, NULL, NULL);

@@ -139,9 +139,25 @@ static tide_graph *graph_dynamic(void) {
     return g;
 }
 
+/// Kernels with a state, objects of a library and scratch of their own, made anew in each run.
+static tide_graph *graph_dynamic_kernels(void) {
+    tide_graph *g = rt_graph("dynamic_kernels");
+    rt_input(g, "x", "4x6");
+    rt_node(g, "Unique", "unique", "x", "u");
+    rt_node(g, "Softmax", "softmax", "u", "s");
+    rt_node(g, "MatMul", "matmul", "s,u", "m");
+    rt_node(g, "NonZero", "nonzero", "u", "n");
+    rt_node(g, "Transpose", "turn", "n", "t");
+    rt_node(g, "GatherND", "pick", "s,t", "p");
+    rt_output(g, "m");
+    rt_output(g, "p");
+    return g;
+}
+
 static void test_host_dynamic(void **state) {
     (void)state;
     fail_each_host(graph_dynamic, "4x6");
+    fail_each_host(graph_dynamic_kernels, "4x6");
 }
 
 /// The same over the blocks: weights, buffer, outputs, births; the message says who asked.
@@ -166,6 +182,7 @@ static void test_blocks(void **state) {
     (void)state;
     fail_each_block(rt_graph_conv, "1x3x16x16");
     fail_each_block(graph_dynamic, "4x6");
+    fail_each_block(graph_dynamic_kernels, "4x6");
 }
 
 // ---- from the text on ----
