@@ -37,7 +37,9 @@ static void add_moment(tide_text *out, const tide_subject_facts *f, tide_moment 
     } else {
         tide_text_addf(out, "step %" PRId64, at.t);
     }
-    if (step[0] != '\0') tide_text_addf(out, " (%s)", step);
+    char body[256];
+    tide_subject_body_at(f, at.t, body, sizeof body);
+    if (step[0] != '\0') tide_text_addf(out, " (%s%s%s)", step, body[0] != '\0' ? ", " : "", body);
 }
 
 /// "24.50 KiB live, 512 B rounding, 1.00 KiB holes"

@@ -182,6 +182,12 @@ size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t) {
     return best;
 }
 
+char *tide_subject_body_at(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
+    const size_t step = f->plan != NULL && f->plan->lifetimes.n_regions > 0 ? tide_subject_step_at(f, t) : SIZE_MAX;
+    buf[0] = '\0';
+    return step != SIZE_MAX ? tide_lifetimes_body_of(&f->plan->lifetimes, f->step_number[step], buf, buf_bytes) : buf;
+}
+
 const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t) {
     const size_t step = tide_subject_step_at(f, t);
     return step != SIZE_MAX ? f->step_names[step] : "";

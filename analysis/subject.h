@@ -71,6 +71,8 @@ char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const ch
 /// last; SIZE_MAX: none. And its name; "" for none.
 size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t);
 const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t);
+/// The bodies of If, Loop and Scan that it lies in, as tide_lifetimes_body_of; "" for none.
+char *tide_subject_body_at(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
 /// The execution that this step belongs to; SIZE_MAX: none, or none are known.
 size_t tide_subject_execution_at(const tide_subject_facts *f, int64_t t);
 /// Where step `step` (index in step_names) begins in an execution of the facts. False: it did not run in it.

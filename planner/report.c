@@ -208,6 +208,21 @@ static void add_dynamic(const tide_lifetimes *lt, tide_text *out) {
     tide_text_add(out, "\n");
 }
 
+/// "Bodies: 3, which a run may leave out or go through again: then of If_0 (steps 2 to 46), …"
+static void add_regions(const tide_lifetimes *lt, tide_text *out) {
+    enum { MOST = 6 };
+    if (lt->n_regions == 0) return;
+    tide_text_addf(out, "Bodies: %zu, which a run may leave out or go through again: ", lt->n_regions);
+    for (size_t i = 0; i < lt->n_regions && i < MOST; i++) {
+        const tide_plan_region *r = &lt->regions[i];
+        tide_text_addf(out, "%s%s of ", i > 0 ? ", " : "", tide_plan_region_name(r));
+        tide__add_name(out, (uint64_t)r->open_step < lt->n_step_names ? lt->step_names[r->open_step] : "a step");
+        tide_text_addf(out, " (steps %" PRId64 " to %" PRId64 ")", r->begin_step, r->end_step - 1);
+    }
+    if (lt->n_regions > MOST) tide_text_addf(out, " and %zu more", lt->n_regions - MOST);
+    tide_text_add(out, "\n");
+}
+
 void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
     entry *entries = tide_host_calloc(plan->lifetimes.n, sizeof *entries);
     if (entries == NULL) {
@@ -224,6 +239,7 @@ void tide_plan_report(const tide_memory_plan *plan, tide_text *out) {
     add_totals(plan, out);
     add_buffers(plan, out);
     add_dynamic(&plan->lifetimes, out);
+    add_regions(&plan->lifetimes, out);
     tide_host_free(entries);
 }
 
@@ -240,6 +256,7 @@ void tide_plan_verdict(const tide_memory_plan *plan, tide_text *out) {
     add_totals(plan, out);
     add_buffers(plan, out);
     add_dynamic(&plan->lifetimes, out);
+    add_regions(&plan->lifetimes, out);
 }
 
 // ---- passes ----

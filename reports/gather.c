@@ -93,6 +93,16 @@ static tide_status gather_curve(tide_report_side *s, tide_error *err) {
 
 // ---- steps ----
 
+static tide_status gather_bodies(tide_report_side *s, tide_error *err) {
+    const tide_memory_plan *plan = s->facts->plan;
+    char body[256];
+    for (size_t i = 0; plan != NULL && plan->lifetimes.n_regions > 0 && i < s->n_steps; i++) {
+        tide_lifetimes_body_of(&plan->lifetimes, s->facts->step_number[i], body, sizeof body);
+        if (body[0] != '\0') TIDE_TRY(TIDE_COPY_TEXT(&s->steps[i].body, body, err, "for the report"));
+    }
+    return TIDE_OK;
+}
+
 static tide_status gather_steps(tide_report_side *s, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     tide_step_total *totals;
@@ -108,7 +118,7 @@ static tide_status gather_steps(tide_report_side *s, tide_error *err) {
                                          .live_bytes = totals[i].live_bytes};
     }
     tide_host_free(totals);
-    return TIDE_OK;
+    return gather_bodies(s, err);
 }
 
 // ---- all ----
@@ -243,6 +253,7 @@ static void side_deinit(tide_report_side *s) {
     tide_host_free(s->max);
     tide_host_free(s->predicted);
     tide_host_free(s->reserved);
+    for (size_t i = 0; s->steps != NULL && i < s->n_steps; i++) tide_host_free(s->steps[i].body);
     tide_host_free(s->steps);
     tide_host_free(s->largest);
     tide_host_free(s->live);

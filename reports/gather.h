@@ -29,6 +29,7 @@ enum {
 /// What a step makes and frees, and the highest of the curve while it runs.
 typedef struct tide_report_step {
     const char *name;
+    char *body; ///< owned: the bodies of If, Loop and Scan that it lies in; NULL: none
     int64_t begin;
     uint64_t makes_bytes, frees_bytes, live_bytes;
 } tide_report_step;

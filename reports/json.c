@@ -333,6 +333,15 @@ static void add_item_columns(tide_json_out *j, const tide_report_side *s, words 
     tide_host_free(others);
 }
 
+/// The bodies that each step lies in; left out where there are none.
+static void add_bodies(tide_json_out *j, const tide_report_side *s, words *w) {
+    const tide_memory_plan *plan = s->facts->plan;
+    if (plan == NULL || plan->lifetimes.n_regions == 0) return;
+    tide_json_open_flat(j, "body", '[');
+    for (size_t i = 0; i < s->n_steps; i++) word(j, w, s->steps[i].body);
+    tide_json_close(j, ']');
+}
+
 /// Keys items_left_out, left_out_bytes, items, tensors, steps and words of the object that is open.
 static void add_items(tide_json_out *j, const tide_report_side *s) {
     words w = {0};
@@ -347,6 +356,7 @@ static void add_items(tide_json_out *j, const tide_report_side *s) {
     tide_json_open_flat(j, "name", '[');
     for (size_t i = 0; i < s->n_steps; i++) word(j, &w, s->steps[i].name);
     tide_json_close(j, ']');
+    add_bodies(j, s, &w);
     tide_json_close(j, '}');
     tide_json_open_flat(j, "words", '[');
     for (size_t i = 0; i < w.places.map.n; i++) tide_json_text(j, NULL, w.list[i]);

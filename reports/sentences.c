@@ -125,12 +125,14 @@ static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
 
 void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
     const tide_subject_facts *f = s->facts;
-    char value[64], note[160], when[48];
+    char value[64], note[224], when[48], body[64];
     const char *step = tide_subject_step_name_at(f, f->peak.t);
+    tide_subject_body_at(f, f->peak.t, body, sizeof body);
     fit_fact(r, s, take, ctx);
     reserved_fact(s, take, ctx);
-    snprintf(note, sizeof note, "live, at %s%s%.60s%s", tide_report_format_time(f, f->peak.t, true, when, sizeof when),
-             step[0] != '\0' ? " (" : "", step, step[0] != '\0' ? ")" : "");
+    snprintf(note, sizeof note, "live, at %s%s%.60s%s%s%s",
+             tide_report_format_time(f, f->peak.t, true, when, sizeof when), step[0] != '\0' ? " (" : "", step,
+             step[0] != '\0' && body[0] != '\0' ? ", " : "", step[0] != '\0' ? body : "", step[0] != '\0' ? ")" : "");
     take(ctx, "Peak", tide_format_bytes(f->peak_bytes, value, sizeof value), note);
     process_fact(s, take, ctx);
     if (!s->knows_process && !f->is_trace && s->needs_bytes != f->plan_bytes)

@@ -5,6 +5,7 @@
 #include "core/runtime/memory_plan.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -178,6 +179,37 @@ static tide_status copy_regions(const tide_lifetimes *lt, tide_lifetimes *out) {
 const char *tide_plan_region_name(const tide_plan_region *r) {
     static const char *const names[] = {"then", "else", "loop", "scan"};
     return names[r->kind];
+}
+
+/// Whether a region lies in another one.
+static bool is_inside(const tide_plan_region *r, const tide_plan_region *other) {
+    return other->begin_step <= r->open_step && r->end_step <= other->end_step;
+}
+
+/// The innermost region that holds the step, of those around `before`; NULL: there is none.
+static const tide_plan_region *innermost(const tide_lifetimes *lt, int64_t step, const tide_plan_region *before) {
+    const tide_plan_region *found = NULL;
+    for (size_t i = 0; i < lt->n_regions; i++) {
+        const tide_plan_region *r = &lt->regions[i];
+        if (step < r->begin_step || step >= r->end_step) continue;
+        if (before != NULL && (r == before || !is_inside(before, r))) continue;
+        if (found == NULL || is_inside(r, found)) found = r;
+    }
+    return found;
+}
+
+char *tide_lifetimes_body_of(const tide_lifetimes *lt, int64_t step, char *buf, size_t buf_bytes) {
+    size_t len = 0;
+    TIDE_ASSERT(buf_bytes > 0);
+    buf[0] = '\0';
+    for (const tide_plan_region *r = innermost(lt, step, NULL); r != NULL && len < buf_bytes;
+         r = innermost(lt, step, r)) {
+        const bool named = (uint64_t)r->open_step < lt->n_step_names;
+        const int n = snprintf(buf + len, buf_bytes - len, "%s%s of %s", len > 0 ? ", " : "", tide_plan_region_name(r),
+                               named ? lt->step_names[r->open_step] : "a step");
+        len += n > 0 ? (size_t)n : 0;
+    }
+    return buf;
 }
 
 tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, tide_error *err) {

@@ -165,6 +165,7 @@ function stepAt(side, t) {
   const at = upTo(side.stepT, t) - 1;
   return at >= 0 ? side.stepI[at] : -1;
 }
+function bodyOf(side, step) { return step < 0 || !side.steps.body || side.steps.body[step] === null ? '' : side.words[side.steps.body[step]]; }
 function stepName(side, step) { return step < 0 || side.steps.name[step] === null ? '' : side.words[side.steps.name[step]]; }
 /// The execution that goes on at t, of several the one that began last; -1: none.
 function executionAt(side, t) {

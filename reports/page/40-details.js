@@ -21,6 +21,7 @@ function where(s, step) {
   const k = executionAt(s, state.cursor), parts = [];
   if (k >= 0) parts.push('execution ' + k);
   if (stepName(s, step)) parts.push(isolated(stepName(s, step)));
+  if (bodyOf(s, step)) parts.push(isolated(bodyOf(s, step)));
   return parts.length ? ' (' + parts.join(', ') + ')' : '';
 }
 function drawDetails() {
