@@ -355,6 +355,11 @@ static void test_bad_shapes_are_refused(void **state) {
     case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){4, -1});
     case_refused(&c, TIDE_ERR_BAD_INPUT, "[2x3] cannot become [4x?]");
 
+    c = case_begin("Reshape", 13); // 0 rows of any length
+    case_in(&c, TIDE_F32, DIMS(0, 3), NULL);
+    case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){0, -1});
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "beside one of 0");
+
     c = case_begin("Reshape", 13);
     case_in(&c, TIDE_F32, DIMS(2, 3), data);
     case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){INT64_MAX, INT64_MAX});
