@@ -36,6 +36,7 @@ typedef struct tide_infer {
     tide_operand *out; ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
     size_t n_out;
     tide_bytes_before *before; ///< of a caller that asks about all operands in turn, zeros at first; else NULL
+    bool is_running; ///< asked in a run. Else a program is planned: what takes long to count is TIDE_ERR_UNKNOWN_SIZE
 } tide_infer;
 
 typedef struct tide_kernel {

@@ -16,7 +16,8 @@ typedef struct boxes {
     int64_t most; ///< of each class
     float overlap, least_score;
     bool has_least_score;
-    bool is_centred; ///< a box is its centre and its extents, not two corners
+    bool is_centred;    ///< a box is its centre and its extents, not two corners
+    int64_t most_pairs; ///< that may be held against each other
 } boxes;
 
 typedef struct box {
@@ -29,6 +30,9 @@ typedef struct class_scores {
 } class_scores;
 
 enum { N_TABLES = 3 }; ///< candidates, spare, taken
+/// Well below a second. A file of a few bytes can have millions of constant boxes: that may cost a run, but not a plan,
+/// hours.
+enum { MOST_PAIRS_OF_A_PLAN = 1 << 24 };
 
 static box box_at(const boxes *b, int64_t batch, int64_t i) {
     const float *c = &b->corners[(batch * b->n + i) * 4];
@@ -52,8 +56,9 @@ static int by_score(const void *ctx, int64_t a, int64_t b) {
     return (x < y) - (x > y);
 }
 
-/// Into taken[], the best first. @return how many
-static int64_t take(const boxes *b, int64_t batch, int64_t class_i, int64_t *memory, int64_t **taken) {
+/// Into taken[], the best first. @return how many; -1 when that takes more pairs than are left
+static int64_t take(const boxes *b, int64_t batch, int64_t class_i, int64_t *memory, int64_t **taken,
+                    int64_t *n_pairs) {
     int64_t *candidates = memory, *spare = memory + b->n, n = 0, n_taken = 0;
     const class_scores scores = {&b->scores[(batch * b->n_classes + class_i) * b->n]};
     *taken = memory + 2 * b->n;
@@ -65,17 +70,19 @@ static int64_t take(const boxes *b, int64_t batch, int64_t class_i, int64_t *mem
         const box next = box_at(b, batch, candidates[i]);
         bool is_free = true;
         for (int64_t k = 0; is_free && k < n_taken; k++) is_free = !overlaps(b, next, box_at(b, batch, (*taken)[k]));
+        if ((*n_pairs += n_taken) > b->most_pairs) return -1;
         if (is_free) (*taken)[n_taken++] = candidates[i];
     }
     return n_taken;
 }
 
-/// Rows of batch, class and box. @return how many; `out` NULL: only that
+/// Rows of batch, class and box. @return how many; `out` NULL: only that; -1 as of take()
 static int64_t take_all(const boxes *b, int64_t *memory, int64_t *out) {
-    int64_t n = 0, *taken;
+    int64_t n = 0, n_pairs = 0, *taken;
     for (int64_t batch = 0; b->n > 0 && b->most > 0 && batch < b->n_batches; batch++) {
         for (int64_t c = 0; c < b->n_classes; c++) {
-            const int64_t n_taken = take(b, batch, c, memory, &taken);
+            const int64_t n_taken = take(b, batch, c, memory, &taken, &n_pairs);
+            if (n_taken < 0) return -1;
             for (int64_t k = 0; out != NULL && k < n_taken; k++) {
                 const int64_t row[] = {batch, c, taken[k]};
                 memcpy(&out[(n + k) * 3], row, sizeof row);
@@ -97,6 +104,7 @@ static boxes read_boxes(const tide_node *node, const tide_operand *in, size_t n_
                .n_batches = in[0].shape.dims[0],
                .n = in[0].shape.dims[1],
                .n_classes = in[1].shape.dims[1],
+               .most_pairs = INT64_MAX / 2,
                .is_centred = tide_node_attr_int(node, "center_point_box", 0) != 0};
     if (has(in, n_in, 2)) b.most = tide_data_load_i64(TIDE_I64, in[2].data, 0);
     if (has(in, n_in, 3)) b.overlap = (float)tide_data_load_f64(TIDE_F32, in[3].data, 0);
@@ -134,7 +142,8 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT,
                             "boxes of [batches, n, 4] want scores of [batches, classes, n]");
     TIDE_TRY(check_scalars(x, err));
-    const boxes all = read_boxes(x->node, in, x->n_in);
+    boxes all = read_boxes(x->node, in, x->n_in);
+    if (!x->is_running) all.most_pairs = MOST_PAIRS_OF_A_PLAN;
     const int64_t centred = tide_node_attr_int(x->node, "center_point_box", 0);
     if (centred != 0 && centred != 1)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT, "center_point_box is %lld, must be 0 or 1",
@@ -148,6 +157,9 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     if (memory == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort boxes");
     const int64_t n = take_all(&all, memory, NULL);
     tide_host_free(memory);
+    if (n < 0)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_UNKNOWN_SIZE, "%lld boxes are too many to be counted for a plan",
+                            (long long)b[1]);
     return tide_op_set_out(x, 0, TIDE_I64, 2, (int64_t[]){n, 3}, err);
 }
 

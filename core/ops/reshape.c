@@ -30,8 +30,10 @@ static tide_status reshape_infer(const tide_infer *x, tide_error *err) {
                                 (long long)dims[d]);
     }
     const int64_t n = tide_op_numel(in);
-    if (open >= 0) dims[open] = known != 0 ? n / known : 0;
-    if (open >= 0 && known == 0 && n != 0) known = -1; // cannot be met: falls into the message below
+    if (open >= 0 && known == 0)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_BAD_INPUT,
+                            "extent %d of 'shape' is -1 beside one of 0: it could be any number", open);
+    if (open >= 0) dims[open] = n / known;
     if (known * (open >= 0 ? dims[open] : 1) != n) {
         char from[192], to[192];
         tide_shape want = tide_shape_make((int32_t)rank, dims);

@@ -149,6 +149,25 @@ static double align_cell(const plane *p, const align_rule *r, const align_span *
     return n == 0 ? 0 : r->largest ? best : sum / (double)n;
 }
 
+/// Places of all cells. A region that cannot be sampled ends the run soon.
+static double align_work(const tide_infer *x) {
+    align_rule rule;
+    const int64_t *o = x->out[0].shape.dims, cells = tide_op_count(&x->out[0].shape, 1, 4);
+    double n = 0;
+    if (align_rule_of(x->node, &rule, NULL) != TIDE_OK) return 0;
+    if (rule.ratio > 0 || x->in[1].data == NULL)
+        return (double)tide_op_numel(&x->out[0].shape) * (double)(rule.ratio * rule.ratio);
+    for (int64_t r = 0; r < o[0]; r++) {
+        double at[4];
+        align_span rows, cols;
+        for (int64_t i = 0; i < 4; i++) at[i] = tide_data_load_f64(x->in[1].dtype, x->in[1].data, r * 4 + i);
+        if (span_of(x->node, &rule, at[1], at[3], o[2], &rows, NULL) == TIDE_OK &&
+            span_of(x->node, &rule, at[0], at[2], o[3], &cols, NULL) == TIDE_OK)
+            n += (double)cells * (double)rows.n * (double)cols.n;
+    }
+    return n;
+}
+
 static tide_status align_run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     const tide_operand *x = &a->in[0], *rois = &a->in[1], *out = &a->out[0];
     const int64_t *s = x->shape.dims, *o = out->shape.dims, *images = a->in[2].data;
@@ -182,6 +201,7 @@ const tide_op_def tide_op_roi_align = {.name = "RoiAlign",
                                        .min_outputs = 1,
                                        .max_outputs = 1,
                                        .infer = align_infer,
+                                       .work = align_work,
                                        .run = align_run};
 
 // ---- MaxRoiPool ----
@@ -200,6 +220,11 @@ static void pool_span(double from, double to, int64_t c, int64_t n, int64_t len,
     const double lo = from + floor((double)c * cell), hi = from + ceil((double)(c + 1) * cell);
     *begin = lo >= 0 ? (lo < (double)len ? (int64_t)lo : len) : 0;
     *end = hi >= 0 ? (hi < (double)len ? (int64_t)hi : len) : 0;
+}
+
+/// At most: cells may share elements.
+static double pool_work(const tide_infer *x) {
+    return (double)tide_op_numel(&x->out[0].shape) * (double)tide_op_count(&x->in[0].shape, 2, 4);
 }
 
 static double pool_cell(const plane *p, const double *corner, int64_t row, int64_t n_rows, int64_t col,
@@ -244,4 +269,5 @@ const tide_op_def tide_op_max_roi_pool = {.name = "MaxRoiPool",
                                           .min_outputs = 1,
                                           .max_outputs = 1,
                                           .infer = pool_infer,
+                                          .work = pool_work,
                                           .run = pool_run};

@@ -3,6 +3,8 @@
 // ScatterND and ScatterElements (Scatter before opset 11): a copy of `data` with elements or rows replaced, or
 // combined by `reduction`. An index outside its axis is an error of the run. Output 0 may overwrite `data` as long as
 // neither of the other two lies there.
+#include <math.h>
+
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
 
@@ -20,22 +22,25 @@ static tide_status read_reduction(const tide_node *node, tide_dtype dtype, reduc
     return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "reduction '%s' is not known", name);
 }
 
-/// dst[0..n) = dst combined with src.
+/// dst[0..n) = dst combined with src; what is no number stays so, on either side.
 typedef void (*combine_fn)(void *dst, const void *src, int64_t n, reduction how);
-#define DEFINE_COMBINE(sfx, S, C, SUM, PRODUCT)                                                                        \
+#define DEFINE_COMBINE(sfx, S, C, SUM, PRODUCT, IS_NAN)                                                                \
     static void combine_##sfx(void *dst_base, const void *src_base, int64_t n, reduction how) {                        \
         S *const dst = dst_base;                                                                                       \
         const S *const src = src_base;                                                                                 \
         for (int64_t i = 0; i < n; i++) {                                                                              \
             const C a = TIDE_LOAD_##sfx(dst[i]), b = TIDE_LOAD_##sfx(src[i]);                                          \
-            const C v = (C)(how == ADD ? (SUM) : how == MUL ? (PRODUCT) : (how == MIN) == (b < a) ? b : a);            \
+            const bool takes_b = !IS_NAN(a) && (IS_NAN(b) || (how == MIN ? b < a : b > a));                            \
+            const C v = (C)(how == ADD ? (SUM) : how == MUL ? (PRODUCT) : takes_b ? b : a);                            \
             dst[i] = TIDE_STORE_##sfx(v);                                                                              \
         }                                                                                                              \
     }
-#define XX(DT, sfx, S, C) DEFINE_COMBINE(sfx, S, C, a + b, a * b)
+#define XX(DT, sfx, S, C) DEFINE_COMBINE(sfx, S, C, a + b, a * b, isnan)
 TIDE_TYPES_FLOAT(XX)
 #undef XX
-#define XX(DT, sfx, S, C) DEFINE_COMBINE(sfx, S, C, (C)((uint64_t)a + (uint64_t)b), (C)((uint64_t)a * (uint64_t)b))
+#define NEVER(v) false
+#define XX(DT, sfx, S, C)                                                                                              \
+    DEFINE_COMBINE(sfx, S, C, (C)((uint64_t)a + (uint64_t)b), (C)((uint64_t)a * (uint64_t)b), NEVER)
 TIDE_TYPES_INT(XX)
 #undef XX
 static const combine_fn combines[TIDE_DTYPE_LIMIT] = {

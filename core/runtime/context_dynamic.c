@@ -73,7 +73,8 @@ static tide_status check_output(const tide_value *v, tide_operand *o, tide_error
 static tide_status infer(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
     for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(tide__context_operand(c, node->inputs[k], &s->in[k], err));
     for (size_t k = 0; k < node->n_outputs; k++) s->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
-    const tide_infer x = {.node = node, .in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs};
+    const tide_infer x = {
+        .node = node, .in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs, .is_running = true};
     TIDE_TRY(node->def->infer(&x, err));
     for (size_t k = 0; k < node->n_outputs; k++) {
         if (node->outputs[k] != TIDE_NO_VALUE)

@@ -102,12 +102,28 @@ static void test_boxes(void **state) {
     }
 }
 
+/// Boxes without area are in nobody's way: all are taken, and each is held against all before it.
+static void test_boxes_that_take_long_are_no_part_of_a_plan(void **state) {
+    (void)state;
+    enum { MANY = 6000 };
+    float *zeros = tide_host_calloc(MANY, 4 * sizeof *zeros);
+    assert_non_null(zeros);
+    op_case c = suppress(MANY, zeros, zeros, MANY, 0);
+    case_refused(&c, TIDE_ERR_UNKNOWN_SIZE, "6000 boxes are too many to be counted for a plan");
+    c = suppress(MANY, zeros, zeros, 100, 0);
+    assert_tide_ok(case_try(&c, 1), &c.err);
+    assert_int_equal(case_out(&c, 0)->shape.dims[0], 100);
+    case_end(&c);
+    tide_host_free(zeros);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_places_of_nothing),
         tide_unit_test(test_conditions_of_other_lengths),
         tide_unit_test(test_distinct_ones),
         tide_unit_test(test_boxes),
+        tide_unit_test(test_boxes_that_take_long_are_no_part_of_a_plan),
     };
     return cmocka_run_group_tests_name("counted operators", tests, NULL, NULL);
 }

@@ -43,6 +43,24 @@ static void test_bad_index_is_named(void **state) {
     case_refused(&c, TIDE_ERR_RUNTIME, "-9223372036854775808");
 }
 
+/// The smallest or largest of two, of which one is none: none, whichever it is.
+static void test_scattered_numbers_that_are_none(void **state) {
+    (void)state;
+    static const char *const names[] = {"min", "max"};
+    static const float data[] = {NAN, 1, 2}, updates[] = {1, NAN, 2};
+    for (int i = 0; i < 2; i++) {
+        op_case c = case_begin("ScatterElements", 18);
+        case_in(&c, TIDE_F32, DIMS(3), data);
+        case_in(&c, TIDE_I64, DIMS(3), (const int64_t[]){0, 1, 2});
+        case_in(&c, TIDE_F32, DIMS(3), updates);
+        case_string(&c, "reduction", names[i]);
+        assert_tide_ok(case_try(&c, 1), &c.err);
+        const float *y = tide_tensor_const_data(case_out(&c, 0)->constant);
+        assert_true(isnan(y[0]) && isnan(y[1]) && y[2] == 2);
+        case_end(&c);
+    }
+}
+
 static void test_negative_index_counts_from_end(void **state) {
     (void)state;
     static const float data[6] = {0, 1, 2, 3, 4, 5};
@@ -336,6 +354,11 @@ static void test_bad_shapes_are_refused(void **state) {
     case_in(&c, TIDE_F32, DIMS(2, 3), data);
     case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){4, -1});
     case_refused(&c, TIDE_ERR_BAD_INPUT, "[2x3] cannot become [4x?]");
+
+    c = case_begin("Reshape", 13); // 0 rows of any length
+    case_in(&c, TIDE_F32, DIMS(0, 3), NULL);
+    case_in(&c, TIDE_I64, DIMS(2), (const int64_t[]){0, -1});
+    case_refused(&c, TIDE_ERR_BAD_INPUT, "beside one of 0");
 
     c = case_begin("Reshape", 13);
     case_in(&c, TIDE_F32, DIMS(2, 3), data);
@@ -788,6 +811,7 @@ static void test_opsets_have_one_row(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_bad_index_is_named),
+        tide_unit_test(test_scattered_numbers_that_are_none),
         tide_unit_test(test_negative_index_counts_from_end),
         tide_unit_test(test_empty_tensors),
         tide_unit_test(test_axes_attribute_and_operand),

@@ -148,11 +148,34 @@ static void test_pooled_regions(void **state) {
     case_refused(&c, TIDE_ERR_BAD_INPUT, "an output of 0 by 0");
 }
 
+/// What would take hours is not folded while a model is loaded, however few bytes say it.
+static void test_regions_that_take_long_are_not_folded(void **state) {
+    (void)state;
+    static const int64_t image = 0;
+    static const float small[] = {0, 0, 1, 1}, large[] = {0, 0, 4e6f, 4e6f}, pooled[] = {0, 0, 0, 9e6f, 9e6f};
+    for (int i = 0; i < 2; i++) {
+        op_case c = roi_align(i == 0 ? small : large, 1, &image);
+        case_int(&c, "sampling_ratio", i == 0 ? 4096 : 0);
+        case_int(&c, "output_height", 1000);
+        case_int(&c, "output_width", 1000);
+        assert_tide_ok(case_try(&c, 1), &c.err);
+        assert_null(case_out(&c, 0)->constant);
+        case_end(&c);
+    }
+    op_case c = case_begin("MaxRoiPool", 1);
+    case_in(&c, TIDE_F32, DIMS(1, 1, 1000, 1000), NULL);
+    case_in(&c, TIDE_F32, DIMS(1, 5), pooled);
+    case_ints(&c, "pooled_shape", DIMS(200, 200));
+    assert_tide_ok(case_try(&c, 1), &c.err);
+    assert_null(case_out(&c, 0)->constant);
+    case_end(&c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_places_that_are_nowhere), tide_unit_test(test_one_element),
         tide_unit_test(test_grids_of_nothing),        tide_unit_test(test_regions),
-        tide_unit_test(test_pooled_regions),
+        tide_unit_test(test_pooled_regions),          tide_unit_test(test_regions_that_take_long_are_not_folded),
     };
     return cmocka_run_group_tests_name("sampling operators", tests, NULL, NULL);
 }
