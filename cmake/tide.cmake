@@ -145,4 +145,7 @@ function(tide_add_unit_test name)
   add_test(NAME ${name} COMMAND ${launcher} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77 TIMEOUT ${TIDE_TEST_TIMEOUT}
     ENVIRONMENT "TIDE_SHARED_DIR=${TIDE_SHARED_DIR};TIDE_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+  if(name IN_LIST TIDE_LONG_TESTS)
+    set_tests_properties(${name} PROPERTIES COST 10)
+  endif()
 endfunction()

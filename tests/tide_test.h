@@ -54,8 +54,8 @@ static inline const char *tide_shared_path(const char *below, char *buf, size_t 
 static inline int tide_test_rounds(int few, int all) { return getenv("TIDE_SOAK") != NULL ? all : few; }
 
 /// The allocation that fails after the `n`-th one did: the next one in `make soak`; in the suite each of the first
-/// eight and then one in ever more, so that all sizes are met.
-static inline int64_t tide_test_next_failure(int64_t n) { return tide_test_rounds(0, 1) ? n + 1 : n + 1 + n / 8; }
+/// five and then one in ever more, so that all sizes are met.
+static inline int64_t tide_test_next_failure(int64_t n) { return tide_test_rounds(0, 1) ? n + 1 : n + 1 + n / 5; }
 
 /// Path of something below the project's root.
 static inline const char *tide_source_path(const char *below, char *buf, size_t buf_bytes) {

@@ -222,7 +222,7 @@ static void planned_recordings(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     // Ten to fourteen: of one context, with and without the numbers of buffers, of two and of three.
-    const uint64_t first = (uint64_t)tide_test_rounds(10, 1), n = (uint64_t)tide_test_rounds(5, 25);
+    const uint64_t first = (uint64_t)tide_test_rounds(10, 1), n = (uint64_t)tide_test_rounds(3, 25);
     for (uint64_t seed = first; seed < first + n; seed++) {
         tmp_dir d;
         tmp_dir_make(&d);
@@ -276,7 +276,7 @@ static void record_naive(const char *path, uint64_t seed) {
 
 static void naive_recordings(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(5, 25); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(3, 25); seed++) {
         tmp_dir d;
         tmp_dir_make(&d);
         record_naive(d.file, seed);

@@ -266,7 +266,7 @@ static void check_recording(uint64_t seed) {
 static void random_recordings(void **state) {
     (void)state;
     // Ten to fourteen: of one context, with and without the numbers of buffers, of two and of three.
-    const uint64_t first = (uint64_t)tide_test_rounds(10, 0), n = (uint64_t)tide_test_rounds(5, 400);
+    const uint64_t first = (uint64_t)tide_test_rounds(10, 0), n = (uint64_t)tide_test_rounds(3, 400);
     for (uint64_t seed = first; seed < first + n; seed++) check_recording(seed);
 }
 

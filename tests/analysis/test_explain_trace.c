@@ -158,7 +158,7 @@ static void real_allocators(void **state) {
 /// Events by chance, several in one nanosecond, some blocks never freed.
 static void crowded_moments(void **state) {
     (void)state;
-    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(3, 6); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(2, 6); seed++) {
         tmp_dir d;
         feeder f;
         tide_rng rng = {seed};

@@ -259,7 +259,7 @@ static void spans(void **state) {
     for (int group = 0; group < TIDE_N_ROW_GROUPS; group++) {
         const tide_rows_options opt = {.group = (tide_row_group)group, .only_group_of = TIDE_NO_ITEM};
         tide_rows r = make_rows(s, &opt);
-        for (int k = 0; k < 200; k++) {
+        for (int k = 0; k < tide_test_rounds(100, 200); k++) {
             const int64_t t0 = (int64_t)tide_rng_below(&rng, N_STEPS);
             const int64_t t1 = t0 + 1 + (int64_t)tide_rng_below(&rng, (uint64_t)(N_STEPS - t0));
             check_spans(&r, it, (size_t)tide_rng_below(&rng, r.n), t0, t1, 1 + (size_t)tide_rng_below(&rng, 64));
@@ -296,7 +296,7 @@ static void spans_of_a_trace(void **state) {
         tide_rows r = make_rows(s, &opt);
         check_whole(&r, it);
         if (group == TIDE_ROW_GROUP_NAME) assert_int_equal(r.n, 3);
-        for (int k = 0; k < 200; k++) {
+        for (int k = 0; k < tide_test_rounds(100, 200); k++) {
             const int64_t t0 = 1000 + (int64_t)tide_rng_below(&rng, 600);
             check_spans(&r, it, (size_t)tide_rng_below(&rng, r.n), t0,
                         t0 + 1 + (int64_t)tide_rng_below(&rng, (uint64_t)(1602 - t0)),
@@ -364,7 +364,7 @@ static void assert_near_enough(tide_subject *s, size_t part) {
     many.reach = NULL;
     assert_tide_ok(tide__rows_make_ends(it, false, part, NULL, &many), &err);
     assert_null(many.reach);
-    for (int k = 0; k < 400; k++) {
+    for (int k = 0; k < tide_test_rounds(200, 400); k++) {
         const uint64_t all = (uint64_t)(facts->end - facts->begin), len = all >> tide_rng_below(&rng, 12);
         const int64_t t0 = facts->begin + (int64_t)tide_rng_below(&rng, all - len + 1), t1 = t0 + (int64_t)len;
         tide_row_span want[N_COLUMNS], got[N_COLUMNS];
@@ -532,7 +532,7 @@ static void sorts_of_many_give_up(void **state) {
         assert_int_equal(sort_with_progress(form, keys, N, &whole), TIDE_OK);
         assert_true(whole.n_calls >= 10 && whole.n_calls <= 100);
         assert_true(whole.last > 0.7);
-        for (int left = 0; left < whole.n_calls; left += tide_test_rounds(25, 3)) {
+        for (int left = 0; left < whole.n_calls; left += tide_test_rounds(45, 3)) {
             listener l = {.from = 0.25, .to = 0.75, .left = left};
             assert_int_equal(sort_with_progress(form, keys, N, &l), TIDE_ERR_CANCELLED);
             assert_int_equal(l.n_calls, left + 1);

@@ -213,7 +213,7 @@ class CallerMemory(Case):
             status = pathlib.Path(f"/proc/{p.pid}/status")
             own = lambda _pid, s=status: int(re.search(r"RssAnon:\s+(\d+)", s.read_text()).group(1)) >> 8  # quarters of a MiB
             # All contexts have run once where this does not grow any more.
-            (quarters,) = settle([p.pid], own, 2)
+            (quarters,) = settle([p.pid], own, 1)
             anonymous[file is not None] = quarters << 18
             maps = pathlib.Path(f"/proc/{p.pid}/maps").read_text()
             if file:

@@ -25,7 +25,7 @@
 /// Up to here all magnitudes are tried, then TOP_BYTES once. AddressSanitizer writes an eighth of each block into its
 /// shadow, twice: in the suite it goes up to 64 MiB, in `make soak` all the way.
 #if defined(__SANITIZE_ADDRESS__)
-#define ALL_BYTES ((size_t)tide_test_rounds(64, 1024) * MIB)
+#define ALL_BYTES ((size_t)tide_test_rounds(32, 1024) * MIB)
 #else
 #define ALL_BYTES TOP_BYTES
 #endif

@@ -111,7 +111,7 @@ static void walk_assert_numbers(const walk *w) {
 static void any_order_against_the_plain_list(void **state) { // LT-21, LT-39
     tide_allocator *a = conf_make(*state);
     walk *w = walk_start(*state, a, 42);
-    for (int step = 0; step < tide_test_rounds(600, 3000); step++) {
+    for (int step = 0; step < tide_test_rounds(400, 3000); step++) {
         walk_step(w);
         walk_assert_numbers(w);
         if (step % 16 == 0) assert_sound(a);
@@ -171,7 +171,7 @@ static void sums_of_an_observer(void **state) {
     assert_tide_ok(tide_instrumented_create(inner, &obs, &a, &err), &err);
     tide_allocator_unref(inner);
     walk *w = walk_start(*state, a, 7);
-    for (int step = 0; step < tide_test_rounds(200, 800); step++) {
+    for (int step = 0; step < tide_test_rounds(140, 800); step++) {
         walk_step(w);
         if (step % 100 == 50) tide_allocator_trim(a);
         const tide_allocator_stats s = stats_of(a);

@@ -33,7 +33,7 @@ static tide_problems random_problem(uint64_t seed, size_t max_n, unsigned what) 
 
 static void never_worse_and_the_same_again(void **state) {
     (void)state;
-    const size_t n = (size_t)tide_test_rounds(100, 300);
+    const size_t n = (size_t)tide_test_rounds(55, 300);
     size_t n_better = 0;
     for (uint64_t seed = 0; seed < n; seed++) {
         tide_problems problems = random_problem(seed, 60, (unsigned)seed % (RANDOM_ALL + 1));
@@ -165,7 +165,7 @@ static void note_change(void *self, const uint64_t *offsets) {
 
 static void windows_never_make_it_worse(void **state) {
     (void)state;
-    const size_t n = (size_t)tide_test_rounds(80, 200);
+    const size_t n = (size_t)tide_test_rounds(45, 200);
     size_t n_changes = 0;
     for (uint64_t seed = 0; seed < n; seed++) {
         tide_problems problems = random_problem(seed, 80, (unsigned)seed % (RANDOM_ALL + 1));

@@ -175,7 +175,7 @@ static void every_strategy_on_tables_with_every_feature(void **state) {
     static counts c[MAX_STRATEGIES];
     size_t n_contradictions = 0;
     assert_true(n <= MAX_STRATEGIES);
-    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(1500, 6000); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(850, 6000); seed++) {
         tide_lifetimes lt = {0};
         uint64_t heights[MAX_N];
         bool contradiction;
@@ -206,8 +206,8 @@ static void every_strategy_on_tables_with_every_feature(void **state) {
         tide_lifetimes_deinit(&lt);
     }
     for (size_t s = 0; s < n; s++) report(all[s]->name, &c[s]);
-    for (size_t s = 0; s < n; s++) assert_true(c[s].n_plans > (size_t)tide_test_rounds(950, 4000) && c[s].n_proven > 0);
-    assert_true(n_contradictions > (size_t)tide_test_rounds(3, 15));
+    for (size_t s = 0; s < n; s++) assert_true(c[s].n_plans > (size_t)tide_test_rounds(520, 4000) && c[s].n_proven > 0);
+    assert_true(n_contradictions > (size_t)tide_test_rounds(1, 15));
 }
 
 // Hundreds of tensors, where sets and trees have several levels; the verifier inside tide_plan_make says whether.
@@ -286,7 +286,7 @@ static void search_all(features left, const char *what, bool some_above) {
     counts c = {0};
     misses m = {0};
     size_t n_above_bound = 0;
-    const size_t n = (size_t)tide_test_rounds(600, 3000);
+    const size_t n = (size_t)tide_test_rounds(350, 3000);
     for (uint64_t seed = 10000; seed < 10000 + n; seed++) search_one(seed, search, left, &c, &m, &n_above_bound);
     report(what, &c);
     print_message("%zu smallest heights above the lower bound\n", n_above_bound);

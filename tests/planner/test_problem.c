@@ -180,7 +180,7 @@ static void every_class_is_the_union_of_its_members_X_6(void **state) {
     (void)state;
     uint64_t rng = 4;
     size_t n_aliases = 0, n_rects = 0, n_two = 0;
-    const size_t n = (size_t)tide_test_rounds(4000, 20000);
+    const size_t n = (size_t)tide_test_rounds(2200, 20000);
     for (size_t round = 0; round < n; round++) {
         tide_lifetimes lt;
         draw_table(&rng, &lt);
@@ -339,7 +339,7 @@ static void given_offsets_that_overlap_are_refused(void **state) {
     (void)state;
     uint64_t rng = 8;
     size_t n_refused = 0, n_taken = 0;
-    for (int round = 0; round < tide_test_rounds(6000, 20000); round++) {
+    for (int round = 0; round < tide_test_rounds(3300, 20000); round++) {
         tide_lifetimes lt = {0};
         const size_t n = 2 + draw(&rng, 5);
         for (size_t i = 0; i < n; i++) {

@@ -80,8 +80,8 @@ static bool try_around(tide_problem problem, tide_rng *rng, int n_probes) {
 static void agrees_with_every_order(void **state) {
     (void)state;
     tide_rng rng = {1};
-    for (int k = 0; k < tide_test_rounds(1200, 6000); k++) try_around(tight_problem(&rng, 8, false), &rng, 6);
-    for (int k = 0; k < tide_test_rounds(300, 1500); k++) try_around(tight_problem(&rng, 9, false), &rng, 6);
+    for (int k = 0; k < tide_test_rounds(700, 6000); k++) try_around(tight_problem(&rng, 8, false), &rng, 6);
+    for (int k = 0; k < tide_test_rounds(170, 1500); k++) try_around(tight_problem(&rng, 9, false), &rng, 6);
 }
 
 /// One item is higher than half the bound: then it happens now and then that no plan meets it.
@@ -99,7 +99,7 @@ static void proves_where_the_bound_is_out_of_reach(void **state) {
     (void)state;
     tide_rng rng = {2};
     size_t n_above = 0;
-    const int n = tide_test_rounds(900, 4000);
+    const int n = tide_test_rounds(500, 4000);
     for (int k = 0; k < n; k++) n_above += try_around(top_heavy_problem(&rng), &rng, 4);
     assert_true(n_above > 0);
     print_message("%zu of %d have no plan at the bound\n", n_above, n);
@@ -109,7 +109,7 @@ static void agrees_where_alignments_differ(void **state) {
     (void)state;
     tide_rng rng = {3};
     size_t n_above = 0;
-    const int n = tide_test_rounds(900, 4000);
+    const int n = tide_test_rounds(500, 4000);
     for (int k = 0; k < n; k++) n_above += try_around(tight_problem(&rng, 7, true), &rng, 4);
     assert_true(n_above > (size_t)n / 10);
 }
@@ -137,7 +137,7 @@ static void rules_agree_with_each_other(void **state) {
     (void)state;
     tide_rng rng = {9};
     size_t n_found = 0, n_exhausted = 0;
-    const int n = tide_test_rounds(300, 1500);
+    const int n = tide_test_rounds(170, 1500);
     for (int k = 0; k < n; k++) {
         fixture f;
         open_case(&f, loose_problem(&rng, 9 + tide_rng_below(&rng, 9)));

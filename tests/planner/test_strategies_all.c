@@ -45,7 +45,7 @@ static void check_all(const tide_lifetimes *lt) {
 // S23-9 for pools, and the same for offsets.
 static void every_plan_is_sound(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(90, 400); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(50, 400); seed++) {
         tide_rng rng = {seed};
         tide_lifetimes lt = {0};
         put_random(&lt, &rng, tide_rng_below(&rng, 60), 1 + (int64_t)tide_rng_below(&rng, 25), 500, seed % 2 == 1);
@@ -60,7 +60,7 @@ static void every_placement_of_shapes_is_sound(void **state) {
     (void)state;
     const tide_strategy *const *all;
     const size_t n = tide_strategies(&all);
-    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(160, 640); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tide_test_rounds(90, 640); seed++) {
         tide_rng rng = {seed};
         tide_lifetimes lt = {0};
         tide_error err = TIDE_ERROR_INIT;

@@ -7,7 +7,7 @@
 enum { MAX_N = 12, N_STEPS = 6, MAX_BYTES = 10 };
 
 /// Plans of all three kinds are some more than these.
-static size_t n_instances(void) { return (size_t)tide_test_rounds(15000, 100000); }
+static size_t n_instances(void) { return (size_t)tide_test_rounds(8000, 100000); }
 
 typedef struct tally {
     size_t n, n_sound, n_aliases, n_gaps;

@@ -74,7 +74,7 @@ static inline void check_set(const fixture *f, const tide_live_set *s, int64_t b
 static inline void check_live_sets(fixture *f) {
     tide_error err = TIDE_ERROR_INIT;
     tide_live_set s;
-    for (int i = 0; i < tide_test_rounds(16, 60); i++) {
+    for (int i = 0; i < tide_test_rounds(10, 60); i++) {
         int64_t id = any_event(f);
         if (i < 12) id = (int64_t)(f->h.n / 12) * i / 1024 * 1024 + i % 3 - 1; // around the edges of leaves
         if (id < base_event(f)) id = base_event(f);
@@ -145,7 +145,7 @@ static inline void check_peaks(fixture *f) {
         for (int kind = -1; kind < TIDE_N_KINDS; kind++) {
             check_peak(f, kind, device, base_ns(f) + (base_ns(f) > 0), end_ns(f));
             check_peak(f, kind, device, base_ns(f) + (base_ns(f) > 0), end_ns(f) + 100);
-            for (int i = 0; i < tide_test_rounds(6, 12); i++) {
+            for (int i = 0; i < tide_test_rounds(4, 12); i++) {
                 const int64_t t0 = 1 + any_ns(f);
                 check_peak(f, kind, device, t0, t0 + (int64_t)tide_rng_below(&f->rng, i % 2 == 0 ? 500 : 400000));
             }
@@ -238,7 +238,7 @@ static inline void check_all_columns(fixture *f) {
             }
         }
     }
-    for (int i = 0; i < tide_test_rounds(16, 60); i++) {
+    for (int i = 0; i < tide_test_rounds(10, 60); i++) {
         const int64_t t0 = 1 + any_ns(f);
         const int64_t t1 = t0 + (int64_t)tide_rng_below(&f->rng, i % 3 == 0 ? 200 : 300000);
         const int kind = i % 2 == 0 ? -1 : (int)tide_rng_below(&f->rng, TIDE_N_KINDS);

@@ -99,7 +99,7 @@ static void check_reading(const tide__sql *s, tide_rng *rng) {
     assert_tide_ok(tide__cursor_open(s, 1, INT64_MAX, &c, &err), &err);
     assert_tide_ok(tide__cursor_open(s, INT64_MIN, N_EVENTS, &other, &err), &err); // two on one connection
     assert_gives(c, 1, INT64_MAX);
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < tide_test_rounds(30, 60); i++) {
         const int64_t first = 1 + (int64_t)tide_rng_below(rng, N_EVENTS + 10);
         const int64_t last = tide_rng_below(rng, 4) == 0 ? first - 1 + (int64_t)tide_rng_below(rng, 3)
                                                          : first + (int64_t)tide_rng_below(rng, N_EVENTS);
@@ -134,7 +134,8 @@ static void assert_event_at(const tide__sql *s, int64_t t_ns) {
 
 static void check_moments(const tide__sql *s, tide_rng *rng) {
     const int64_t end = all[N_EVENTS - 1].t_ns;
-    for (int i = 0; i < 150; i++) assert_event_at(s, (int64_t)tide_rng_below(rng, (uint64_t)end + 10));
+    for (int i = 0; i < tide_test_rounds(75, 150); i++)
+        assert_event_at(s, (int64_t)tide_rng_below(rng, (uint64_t)end + 10));
     for (size_t i = 0; i < n_kept; i += 1 + (size_t)tide_rng_below(rng, 300)) {
         assert_event_at(s, kept[i].t_ns);
         assert_event_at(s, kept[i].t_ns - 1);
@@ -316,7 +317,7 @@ static void test_a_search_of_a_damaged_trace_ends(void **state) {
         put(s, 3000, 3000, CHUNKS);
         put(s, 6000, 3000, ROWS);
         exec(s, changes[i]);
-        for (int k = 0; k < 100; k++) {
+        for (int k = 0; k < tide_test_rounds(50, 100); k++) {
             int64_t id = -1;
             tide_error err = TIDE_ERROR_INIT;
             const tide_status st =

@@ -78,7 +78,7 @@ static void test_nothing_is_lost_at_a_kill(void **state) {
     (void)state;
     shadow *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(s != MAP_FAILED);
-    for (uint64_t k = 0; k < (uint64_t)tide_test_rounds(5, N_KILLS); k++) {
+    for (uint64_t k = 0; k < (uint64_t)tide_test_rounds(3, N_KILLS); k++) {
         tmp_dir d;
         tmp_dir_make(&d);
         memset((void *)s, 0, sizeof *s);

@@ -107,7 +107,7 @@ static void test_out_of_memory_everywhere(void **state) {
     for (int i = 0; is_question; i++) {
         bool done = false;
         int64_t after = 0;
-        for (; is_question && !done && after < 100000; after += 1 + after / tide_test_rounds(4, 40)) {
+        for (; is_question && !done && after < 100000; after += 1 + after / tide_test_rounds(3, 40)) {
             tide_error err = TIDE_ERROR_INIT;
             tide_trace *t = NULL;
             answers a = {0};
@@ -243,12 +243,12 @@ static void check_damaged(uint64_t seed, h_form form, int n_rounds) {
 
 static void test_damaged_rows(void **state) {
     (void)state;
-    check_damaged(3, H_ROWS, tide_test_rounds(24, 120));
+    check_damaged(3, H_ROWS, tide_test_rounds(14, 120));
 }
 
 static void test_damaged_chunks(void **state) {
     (void)state;
-    check_damaged(5, H_MIXED, tide_test_rounds(24, 120));
+    check_damaged(5, H_MIXED, tide_test_rounds(14, 120));
 }
 
 int main(void) {

@@ -185,7 +185,7 @@ static void test_recording(void **state) {
         assert_true(n < MAX_FAILURES);
     }
     print_message("%lld of the first %lld allocations failed one by one\n", (long long)n_failed, (long long)n);
-    assert_true(n_failed > tide_test_rounds(25, 150));
+    assert_true(n_failed > tide_test_rounds(15, 150));
     assert_sql(d.file, "SELECT count(*) FROM leaks", "0\n");
     assert_int_equal(tmp_dir_count(&d), 1);
     tmp_dir_remove(&d);

@@ -55,7 +55,7 @@ static void check_growing(uint64_t seed, h_form form) {
     snprintf(name, sizeof name, "%s", first.items[0].name);
     // Some grow by nothing to speak of, by a leaf, past a snapshot; in make soak past another one at once.
     const size_t steps[] = {1, 20, 600, 1023, 3500, 12500, 2, 1500, 17000, 14000};
-    for (size_t i = 0; i < (size_t)tide_test_rounds(8, 10); i++) {
+    for (size_t i = 0; i < (size_t)tide_test_rounds(6, 10); i++) {
         const size_t n_before = f.h.n;
         h_go_on(&f.h, &w, steps[i], form);
         const size_t n_after = f.h.n;
@@ -108,7 +108,7 @@ static void test_growing_and_dropping(void **state) {
     tide__feed *feed;
     tmp_dir_make(&f.d);
     h_begin(&f.h, &w, f.d.file, 3);
-    h_go_on(&f.h, &w, (size_t)tide_test_rounds(24000, 40000), H_MIXED);
+    h_go_on(&f.h, &w, (size_t)tide_test_rounds(16000, 40000), H_MIXED);
     const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err);
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
@@ -154,7 +154,7 @@ static void test_held_while_events_are_dropped(void **state) {
     tide__feed *feed;
     tmp_dir_make(&f.d);
     h_begin(&f.h, &w, f.d.file, 5);
-    h_go_on(&f.h, &w, (size_t)tide_test_rounds(24000, 40000), H_MIXED);
+    h_go_on(&f.h, &w, (size_t)tide_test_rounds(16000, 40000), H_MIXED);
     const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err);
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
@@ -415,7 +415,7 @@ static void test_dropped_beginning(void **state) {
 /// The older leaves of a very long trace are merged, each series for itself.
 static void test_merged_leaves(void **state) {
     (void)state;
-    for (uint64_t seed = 6; seed <= 7; seed++) {
+    for (uint64_t seed = 6; seed <= (uint64_t)tide_test_rounds(6, 7); seed++) {
         tide_error err = TIDE_ERROR_INIT;
         fixture f = {.rng = {seed}};
         tmp_dir_make(&f.d);

@@ -69,7 +69,7 @@ static void some_events(const char *path, tide_record_form form, int n, bool kil
 static void add_unfinished(specimen *s, const tmp_dir *d) {
     const pid_t child = fork();
     assert_true(child >= 0);
-    if (child == 0) some_events(d->file, TIDE_RECORD_ROWS, tide_test_rounds(600, 1500), true);
+    if (child == 0) some_events(d->file, TIDE_RECORD_ROWS, tide_test_rounds(400, 1500), true);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     DIR *dir = opendir(d->path);
@@ -97,7 +97,7 @@ static const specimen *specimens(void) {
         tmp_dir_make(&d);
         if (i == 0) demo_record(d.file, 0);
         if (i == 1 || i == 2)
-            some_events(d.file, i == 1 ? TIDE_RECORD_ROWS : TIDE_RECORD_CHUNKS, tide_test_rounds(800, 2000), false);
+            some_events(d.file, i == 1 ? TIDE_RECORD_ROWS : TIDE_RECORD_CHUNKS, tide_test_rounds(560, 2000), false);
         if (i == 3) add_unfinished(&all[i], &d);
         if (i != 3) specimen_add(&all[i], d.file, "");
         tmp_dir_remove(&d);
@@ -209,7 +209,8 @@ static void run_rounds(uint64_t seed, int n_rounds) {
 static void test_changed_files(void **state) {
     (void)state;
     const char *seed = getenv("TIDE_FUZZ_SEED"), *rounds = getenv("TIDE_FUZZ_ROUNDS");
-    run_rounds(seed != NULL ? strtoull(seed, NULL, 10) : 20261122, rounds != NULL ? (int)strtol(rounds, NULL, 10) : 24);
+    run_rounds(seed != NULL ? strtoull(seed, NULL, 10) : 20261122,
+               rounds != NULL ? (int)strtol(rounds, NULL, 10) : tide_test_rounds(14, 60));
 }
 
 // ---- built by hand ----

@@ -627,7 +627,7 @@ static void test_random_traces_against_the_oracle(void **state) {
     (void)state;
     oracle *o = tide_host_alloc(sizeof *o);
     assert_non_null(o);
-    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(3, 6); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tide_test_rounds(2, 6); seed++) {
         print_message("seed %" PRIu64 "\n", seed);
         tmp_dir d;
         tmp_dir_make(&d);
