@@ -425,7 +425,10 @@ class Sums:
             self.assertEqual(lines_of(frames[3], "= held")[0], shown(sum(parts.values())))
         reserved = sum(p[0] for p in self.ledger.pools(event).values())
         pools = [p for p in self.json("tui", self.trace, "--pane", "pools")["rows"] if not p["is_planned"]]
-        self.assertIn(f"{shown(reserved) if all(map(is_told, pools)) else 'unknown'} reserved ", frames[4])
+        self.assertRegex(frames[4], rf"\b{shown(reserved) if all(map(is_told, pools)) else 'unknown'} reserved[, ]")
+        leaked = self.ledger.leaked(self.run_id)
+        self.assertRegex(frames[4], rf" reserved, {shown(leaked)} never freed " if leaked > 0 else
+                         " reserved, (all freed|0 B never freed) ")
 
 
 def script(page, times):
