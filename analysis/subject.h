@@ -71,6 +71,9 @@ char *tide_subject_format_since(const tide_subject_facts *f, int64_t t, const ch
 /// last; SIZE_MAX: none. And its name; "" for none.
 size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t);
 const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t);
+/// What stands where the name of a step would: that name, or, of a run that has steps, "before any step", "in no step".
+/// "": nothing is known of steps then.
+const char *tide_subject_step_words(const tide_subject_facts *f, int64_t t);
 /// The execution that this step belongs to; SIZE_MAX: none, or none are known.
 size_t tide_subject_execution_at(const tide_subject_facts *f, int64_t t);
 /// Where step `step` (index in step_names) begins in an execution of the facts. False: it did not run in it.
