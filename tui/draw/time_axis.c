@@ -64,12 +64,15 @@ void tide_tui_draw_time_lines(const tide_tui_view *v, tide_tui_rect r) {
 
 void tide_tui_say_cursor(const tide_tui_view *v, char *buf, size_t buf_bytes) {
     const tide_tui_scene *s = v->scene;
-    char when[32], size[TIDE_TUI_WORD];
+    char when[32], size[TIDE_TUI_WORD], of_what[TIDE_TUI_WORD] = "live";
     const char *step = s->cursor_step < s->a->n_steps ? s->a->step_names[s->cursor_step] : NULL;
+    const int kinds = tide_tui_curve_kinds(s->state);
+    if (kinds >= 0) snprintf(of_what, sizeof of_what, "of %s", tide_memory_kind_name((tide_memory_kind)kinds));
+    if (kinds == TIDE_KINDS_BUT_WEIGHTS) snprintf(of_what, sizeof of_what, "less weights");
     snprintf(buf, buf_bytes, "%s%s%s%.48s%s: %s %s", s->a->axis == TIDE_AXIS_STEPS ? "step " : "at ",
              tide_tui_format_time(s->a, s->state->cursor, when, sizeof when), step != NULL ? " (" : "",
              step != NULL ? step : "", step != NULL ? ")" : "", tide_tui_bytes(s->cursor_bytes, size, sizeof size),
-             tide_tui_curve_kinds(s->state) == TIDE_KINDS_BUT_WEIGHTS ? "less weights" : "live");
+             of_what);
 }
 
 // ---- minimap ----
