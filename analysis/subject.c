@@ -360,7 +360,7 @@ static tide_status trace_facts(tide_subject *s, int64_t run_id, tide_error *err)
     take_plan(f, s->run.plan);
     TIDE_TRY(make_title(s, err));
     TIDE_TRY(take_numbers(s, err));
-    f->levels = tide_levels_of_run(f->plan, f->kinds, f->n_kinds);
+    f->levels = tide_levels_of_run(f->plan, f->n_contexts, f->kinds, f->n_kinds);
     return take_steps(s, err);
 }
 
