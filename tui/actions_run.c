@@ -254,7 +254,12 @@ void tide__compare_runs(tide__action *act, const char *text) {
         return;
     tide__compare_moments(act, a_at, b_at);
     if (st->preset != TIDE_TUI_PRESET_ALLOCATORS) tide__set_preset(act, TIDE_TUI_PRESET_COMPARISON);
-    tide_tui_say(st, false, "A is execution %zu, B is execution %zu, each when most lives in it", a, b);
+    const tide_subject_facts *f = tide_subject_get_facts(st->a);
+    const tide_execution *x_a = &x->items[a], *x_b = &x->items[b];
+    char a_long[32], b_long[32];
+    tide_tui_say(st, false, "A is execution %zu (%s), B is %zu (%s), each when most lives in it", a,
+                 tide_tui_format_span(f, (int64_t)x_a->begin_ns, end_of(f, x_a), a_long, sizeof a_long), b,
+                 tide_tui_format_span(f, (int64_t)x_b->begin_ns, end_of(f, x_b), b_long, sizeof b_long));
 }
 
 // ---- the moment at which a pool is fragmented most ----

@@ -150,6 +150,7 @@ static void two_runs_are_compared(void **state) {
     assert_int_equal(diff->b_bytes - diff->a_bytes, 64);  // 7 bytes, as they are held
     assert_int_equal(diff->n_added, 1 + diff->n_removed); // "beside"; each execution has tensors of its own
     view_do(&v, "compare cold warm");
+    assert_text_has(view_message(&v), "A is execution 0 (800 ns), B is 1 (800 ns)");
     assert_int_equal(v.app->scene.diff->b_bytes, v.app->scene.diff->a_bytes);
     view_do(&v, "compare exec:1");
     assert_true(v.app->st.message_is_error);
