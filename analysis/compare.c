@@ -436,7 +436,8 @@ static void print_row(const tide_diff_row *r, tide_text *out) {
     if ((r->what & TIDE_DIFF_MOVED) != 0) tide_text_add(out, ", lies elsewhere");
     if ((r->what & TIDE_DIFF_RETIMED) != 0) tide_text_add(out, ", retimed");
     if (r->a_at_bytes != r->b_at_bytes)
-        tide_text_addf(out, " (%s here)", change_words(r->a_at_bytes, r->b_at_bytes).text);
+        tide_text_addf(out, "%s held %s in A, %s in B (%s)", r->what == 0 ? ":" : ";", words(r->a_at_bytes).text,
+                       words(r->b_at_bytes).text, change_words(r->a_at_bytes, r->b_at_bytes).text);
     tide_text_add(out, "\n");
 }
 

@@ -19,7 +19,7 @@ extern "C" {
     XX(HOLES, "holes")                 /* plan: unused bytes below the highest live byte of its buffer. Trace: what is \
                                           left of segments that hold live blocks */                                    \
     XX(SLACK, "slack")                 /* plan: of the buffer above that, and of pools above what lies in them */      \
-    XX(CACHED, "cached")               /* trace: segments that hold no live block */                                   \
+    XX(CACHED, "idle segments")        /* trace: segments that hold no live block */                                   \
     XX(UNUSED, "unused in the buffer") /* of a planned run: bytes of plans' buffers that no tensor needs then */
 typedef enum tide_part_kind {
 #define XX(name, text) TIDE_PART_##name,

@@ -26,7 +26,7 @@ const char *tide__kind_key(const tide_live_item *x, bool with_device, char *buf,
 
 /// How many lifetimes are planned for one explanation: of a longer table fewer plans are made, one at least. And the
 /// share of the usual work for each plan where the plan as it is could not be proved.
-enum { TIDE__EXPLAIN_PLANNED = 1000000, TIDE__EXPLAIN_WORK_PERCENT = 10 };
+enum { TIDE__EXPLAIN_PLANNED = 100000, TIDE__EXPLAIN_WORK_PERCENT = 10 };
 
 /// Append storages of `plan` that have something alive to e->without, largest first, until there are `max`: all but
 /// peak and plan. There is room.

@@ -30,7 +30,7 @@ static bytes_text words(uint64_t bytes) {
 
 /// "step 5 (relu1)", "1.25 ms (conv1)": since the origin.
 static void add_moment(tide_text *out, const tide_subject_facts *f, tide_moment at) {
-    const char *step = tide_subject_step_name_at(f, at.t);
+    const char *step = tide_subject_step_words(f, at.t);
     if (f->is_trace) {
         char ns[32];
         tide_text_add(out, tide_subject_format_since(f, at.t, "us", ns, sizeof ns));

@@ -3,7 +3,7 @@
 // explain, of a trace.
 //
 //     segment   [####..  ######   ]   # asked for   . what size classes add   the rest: holes
-//     segment   [                 ]   no block in it: cached
+//     segment   [                 ]   no block in it: an idle segment
 //     block     ####..                an allocator without segments: what its blocks hold
 //
 // Without all blocks of a name and scope: one replay. Where that would take too long, without one block: the highest of

@@ -6,6 +6,7 @@
 //     site      1 1 0 1 ...     passes all conditions on names
 //     shape     1 0 1 ...       passes all conditions on size, kind, device, ...
 //     item      site[i] & shape[i] & times
+#include <inttypes.h>
 #include <string.h>
 
 #include "analysis/filter_internal.h"
@@ -54,7 +55,7 @@ static bool is_one_of(const char *text, const char *names) {
 static bool on_site(const tide__condition *c) { return c->of <= TIDE__FILTER_OWNER; }
 static bool on_item(const tide__condition *c) {
     return c->of == TIDE__FILTER_LIFE || c->of == TIDE__FILTER_BEGIN || c->of == TIDE__FILTER_END ||
-           c->of == TIDE__FILTER_ALIVE || c->of == TIDE__FILTER_LEAKED;
+           c->of == TIDE__FILTER_ALIVE || c->of == TIDE__FILTER_LEAKED || c->of == TIDE__FILTER_EXEC;
 }
 
 static bool site_holds(const tide__condition *c, const tide_item_site *site, const char *folded) {
@@ -86,6 +87,16 @@ static bool shape_holds(const tide__condition *c, const tide_item_shape *s) {
     }
 }
 
+/// Tensors in the buffer of a run are those of one execution; a block may live through several.
+static bool lives_in(const pass *p, uint64_t execution, uint32_t i) {
+    const tide_items *it = p->items;
+    const tide_execution *e = &p->s->facts.executions->items[execution];
+    if (tide_items_shape(it, i)->is_planned) return tide_planned_execution(tide_items_id(it, i)) == execution;
+    const int64_t begin = tide_items_begin(it, i), end = tide_items_end(it, i);
+    if (begin == end) return (int64_t)e->begin_ns <= begin && begin < (int64_t)e->end_ns;
+    return begin < (int64_t)e->end_ns && end > (int64_t)e->begin_ns;
+}
+
 static bool item_holds(const pass *p, const tide__condition *c, uint32_t i) {
     const tide_items *it = p->items;
     switch (c->of) {
@@ -97,6 +108,8 @@ static bool item_holds(const pass *p, const tide__condition *c, uint32_t i) {
         return compare((uint64_t)(tide_items_end(it, i) - p->begin), c->op, c->value);
     case TIDE__FILTER_LEAKED:
         return tide_items_is_open_ended(it, i);
+    case TIDE__FILTER_EXEC:
+        return lives_in(p, c->value, i);
     default:
         if (c->moment == TIDE__AT_PEAK) return tide__bit(p->at_peak, i);
         return tide_items_alive_at(it, i, c->moment == TIDE__AT_CURSOR ? p->cursor : p->begin + (int64_t)c->value);
@@ -125,6 +138,15 @@ static tide_status find_peak(pass *p, tide_error *err) {
     return TIDE_OK;
 }
 
+static tide_status find_execution(const pass *p, const tide__condition *c, tide_error *err) {
+    const tide_executions *x = p->s->facts.executions;
+    if (x == NULL || x->n == 0)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "exec=%" PRIu64 ": no executions are known here", c->value);
+    if (c->value >= x->n)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "exec=%" PRIu64 ": the run has %zu, from 0 on", c->value, x->n);
+    return TIDE_OK;
+}
+
 static tide_status add_condition(pass *p, const tide__condition *c, tide_error *err) {
     const tide_items *it = p->items;
     const tide__site_names *names = tide__items_names(it);
@@ -132,6 +154,7 @@ static tide_status add_condition(pass *p, const tide__condition *c, tide_error *
         if (c->value < p->top) p->top = c->value;
         return TIDE_OK;
     }
+    if (c->of == TIDE__FILTER_EXEC) TIDE_TRY(find_execution(p, c, err));
     if (on_item(c)) {
         p->on_items[p->n_on_items++] = c;
         return c->of == TIDE__FILTER_ALIVE && c->moment == TIDE__AT_PEAK ? find_peak(p, err) : TIDE_OK;

@@ -24,6 +24,7 @@
     XX(BEGIN, "begin")                                                                                                 \
     XX(END, "end")                                                                                                     \
     XX(ALIVE, "alive")                                                                                                 \
+    XX(EXEC, "exec")                                                                                                   \
     XX(TOP, "top")                                                                                                     \
     XX(LEAKED, "leaked")                                                                                               \
     XX(ALIAS, "alias")                                                                                                 \
@@ -67,7 +68,7 @@ typedef struct tide__condition {
     char *text; ///< WORD in lower case; DEVICE, ALLOCATOR: names, each with its end, an empty one last; owned
     tide__pattern pattern;
     uint64_t set;   ///< KIND, ROLE, FILL: bits
-    uint64_t value; ///< SIZE, LIFE, TOP; BEGIN, END, ALIVE: behind the begin of the axis
+    uint64_t value; ///< SIZE, LIFE, TOP, EXEC; BEGIN, END, ALIVE: behind the begin of the axis
     tide__filter_moment moment;
 } tide__condition;
 

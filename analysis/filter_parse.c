@@ -296,12 +296,12 @@ static tide_status take_time(const parser *p, const char *at, const char *value,
     return refuse(p, at, "a time with its unit is expected here: 250ns, 10us, 1.5ms or 2s");
 }
 
-static tide_status take_count(const parser *p, const char *at, const char *value, uint64_t *out) {
+static tide_status take_count(const parser *p, const char *at, const char *value, int least, uint64_t *out) {
     long double number;
     const char *rest;
-    if (!take_decimal(value, &number, &rest) || *rest != '\0' || number < 1 || number > 4e9L ||
+    if (!take_decimal(value, &number, &rest) || *rest != '\0' || number < least || number > 4e9L ||
         strchr(value, '.') != NULL)
-        return refuse(p, at, "a number from 1 on is expected here");
+        return refuse(p, at, least > 0 ? "a number from 1 on is expected here" : "a number from 0 on is expected here");
     *out = (uint64_t)number;
     return TIDE_OK;
 }
@@ -342,8 +342,10 @@ static tide_status read_value(const parser *p, const char *at, char *value, tide
         return take_time(p, at, value, &c->value);
     case TIDE__FILTER_ALIVE:
         return take_moment(p, at, value, c);
+    case TIDE__FILTER_EXEC:
+        return take_count(p, at, value, 0, &c->value);
     default:
-        return take_count(p, at, value, &c->value);
+        return take_count(p, at, value, 1, &c->value);
     }
 }
 
@@ -358,6 +360,7 @@ static bool takes(tide__filter_of of, tide__filter_op op) {
     case TIDE__FILTER_ALIVE:
         return op == TIDE__OP_AT;
     case TIDE__FILTER_TOP:
+    case TIDE__FILTER_EXEC:
         return op == TIDE__OP_EQ;
     case TIDE__FILTER_SIZE:
     case TIDE__FILTER_LIFE:

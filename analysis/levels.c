@@ -4,6 +4,7 @@
 #include "analysis/levels.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,9 +51,13 @@ static void name_kinds(unsigned kinds, char *buf, size_t buf_bytes) {
     }
 }
 
-static tide_levels stand_on(const ground *g, const tide_memory_plan *plan) {
-    tide_levels l = {.known = true, .below = g->bytes, .weights = g->weights};
-    if (!tide_add_u64(g->bytes, plan->bytes, &l.plan) || !tide_add_u64(g->bytes, plan->lower_bound_bytes, &l.bound))
+static bool height_of(const ground *g, uint64_t bytes, uint64_t n, uint64_t *out) {
+    return tide_mul_u64(bytes, n, &bytes) && tide_add_u64(g->bytes, bytes, out);
+}
+
+static tide_levels stand_on(const ground *g, const tide_memory_plan *plan, uint64_t n_contexts) {
+    tide_levels l = {.known = true, .below = g->bytes, .weights = g->weights, .n_contexts = n_contexts};
+    if (!height_of(g, plan->bytes, n_contexts, &l.plan) || !height_of(g, plan->lower_bound_bytes, n_contexts, &l.bound))
         return (tide_levels){0};
     name_kinds(g->kinds, l.words, sizeof l.words);
     return l;
@@ -64,17 +69,40 @@ tide_levels tide_levels_of_plan(const tide_memory_plan *plan) {
         const tide_lifetime *l = &plan->lifetimes.items[i];
         if (l->persistent && !add_below(&g, l->kind, tide_lifetime_aligned_bytes(l))) return (tide_levels){0};
     }
-    return stand_on(&g, plan);
+    return stand_on(&g, plan, 1);
 }
 
-tide_levels tide_levels_of_run(const tide_memory_plan *plan, const tide_trace_kind *kinds, size_t n_kinds) {
+tide_levels tide_levels_of_run(const tide_memory_plan *plan, uint64_t n_contexts, const tide_trace_kind *kinds,
+                               size_t n_kinds) {
     ground g = {0};
     if (plan == NULL) return (tide_levels){0};
     for (size_t i = 0; i < n_kinds; i++) {
         if (kinds[i].kind != TIDE_KIND_WORKSPACE && !add_below(&g, kinds[i].kind, kinds[i].predicted_bytes))
             return (tide_levels){0};
     }
-    return stand_on(&g, plan);
+    return stand_on(&g, plan, n_contexts > 0 ? n_contexts : 1);
+}
+
+const char *tide_levels_name(const tide_levels *l, bool is_short, char *buf, size_t buf_bytes) {
+    if (l->n_contexts <= 1) return "plan";
+    if (is_short)
+        snprintf(buf, buf_bytes, "%" PRIu64 " plans", l->n_contexts);
+    else
+        snprintf(buf, buf_bytes, "plans of %" PRIu64 " contexts", l->n_contexts);
+    return buf;
+}
+
+const char *tide_levels_bound_name(const tide_levels *l, bool is_short, char *buf, size_t buf_bytes) {
+    const bool both = l->plan == l->bound;
+    if (l->n_contexts <= 1 && both) return is_short ? "plan=bound" : "plan = lower bound";
+    if (l->n_contexts <= 1) return is_short ? "bound" : "lower bound";
+    if (is_short)
+        snprintf(buf, buf_bytes, "%" PRIu64 " %s", l->n_contexts, both ? "plans=bounds" : "bounds");
+    else if (both)
+        snprintf(buf, buf_bytes, "plans of %" PRIu64 " contexts = lower bounds", l->n_contexts);
+    else
+        snprintf(buf, buf_bytes, "lower bounds of %" PRIu64 " contexts", l->n_contexts);
+    return buf;
 }
 
 tide_levels tide_levels_without_weights(const tide_levels *l) {

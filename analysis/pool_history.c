@@ -93,15 +93,32 @@ static tide_status find_why(tide_trace *trace, const tide_trace_segment *seg, ch
 }
 
 static void add_segment(tide_pool_history *out, size_t pool, uint64_t t1, const tide_trace_segment *seg) {
-    out->marks[out->n_marks++] = (tide_pool_mark){pool, (int64_t)seg->begin_ns, seg->begin_event, seg->bytes, true, ""};
-    if (seg->end_event != UINT64_MAX && seg->end_ns < t1)
-        out->marks[out->n_marks++] =
-            (tide_pool_mark){pool, (int64_t)seg->end_ns, seg->end_event, seg->bytes, false, ""};
+    const tide_pool_mark mark = {.pool = pool,
+                                 .t = (int64_t)seg->begin_ns,
+                                 .event = seg->begin_event,
+                                 .bytes = seg->bytes,
+                                 .is_growth = true,
+                                 .spare_since = INT64_MIN};
+    out->marks[out->n_marks++] = mark;
+    if (seg->end_event == UINT64_MAX || seg->end_ns >= t1) return;
+    out->marks[out->n_marks++] =
+        (tide_pool_mark){.pool = pool, .t = (int64_t)seg->end_ns, .event = seg->end_event, .bytes = seg->bytes};
+}
+
+/// Since when as much as the segment is spare.
+static tide_status find_spare(tide_subject *s, const tide_trace_segment *seg, const tide_reading *reading,
+                              tide_pool_mark *m, tide_error *err) {
+    const tide_trace_spare_question q = {
+        .run_id = s->facts.run_id, .pool = m->pool, .at_event = seg->end_event - 1, .bytes = seg->bytes};
+    uint64_t since;
+    TIDE_TRY(tide_trace_pool_spare_since(s->trace, &q, reading, &since, err));
+    m->spare_since = since > (uint64_t)INT64_MAX ? INT64_MAX : (int64_t)since > m->t ? (int64_t)since : m->t;
+    return TIDE_OK;
 }
 
 /// When the segments of the pools were taken, the newest with the reason, and given back. `segments` is a copy: reasons
 /// are questions.
-static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, size_t n_pools,
+static tide_status add_marks(tide_subject *s, const tide_reading *reading, const tide_trace_pool *pools, size_t n_pools,
                              const tide_trace_segment *segments, size_t n, uint64_t t1, tide_pool_history *out,
                              tide_error *err) {
     size_t n_asked = 0;
@@ -112,7 +129,8 @@ static tide_status add_marks(tide_trace *trace, const tide_trace_pool *pools, si
         if (k == n_pools || segments[i].begin_ns >= t1) continue; // of another run, or later
         tide_pool_mark *m = &out->marks[out->n_marks];
         add_segment(out, k, t1, &segments[i]);
-        if (n_asked++ < MOST_REASONS) TIDE_TRY(find_why(trace, &segments[i], m->why, sizeof m->why, err));
+        if (n_asked < TIDE_POOL_SPARES) TIDE_TRY(find_spare(s, &segments[i], reading, m, err));
+        if (n_asked++ < MOST_REASONS) TIDE_TRY(find_why(s->trace, &segments[i], m->why, sizeof m->why, err));
     }
     if (out->n_marks > 1) qsort(out->marks, out->n_marks, sizeof *out->marks, by_event);
     return TIDE_OK;
@@ -129,7 +147,7 @@ static tide_status find_marks(tide_subject *s, const tide_reading *reading, uint
     if (n > 0) memcpy(copy, segments, n * sizeof *copy);
     tide_status st = tide_trace_pool_list(s->trace, s->facts.run_id, reading, &pools, &n_pools, err);
     if (st == TIDE_OK) {
-        st = add_marks(s->trace, pools, n_pools, copy, n, t1, out, err);
+        st = add_marks(s, reading, pools, n_pools, copy, n, t1, out, err);
         tide_host_free(pools);
     }
     tide_host_free(copy);

@@ -75,8 +75,12 @@ typedef struct tide_pool_mark {
     int64_t t;
     uint64_t event, bytes;
     bool is_growth;
-    char why[64]; ///< of a growth: name of the block that was allocated in it first, cut; "" unknown
+    char why[64];        ///< of a growth: name of the block that was allocated in it first, cut; "" unknown
+    int64_t spare_since; ///< of a growth: from here on, until that memory was given back or to the end, the pool never
+                         ///< used as much as it could without it; INT64_MAX: it did to the end; INT64_MIN: not asked,
+                         ///< as of all but the last TIDE_POOL_SPARES
 } tide_pool_mark;
+enum { TIDE_POOL_SPARES = 32 };
 /// Pools over time.
 typedef struct tide_pool_history {
     tide_trace_pool_column *columns; ///< [n_pools][n_columns], by the pools' numbers; owned

@@ -54,6 +54,7 @@ enum {
  *     kind=workspace  role=weight  device=cpu  allocator=arena  fill=scratch    by name; != for the rest; a,b: either
  *     size>=1MiB  size<4k  life>10  life<=1.5ms  begin<…  end>…   life, begin, end in steps, or with a unit of time
  *     alive@peak  alive@cursor  alive@T   alive at that moment (T: step or time after the begin)
+ *     exec=12                        alive in that execution of the run, from 0; in a plan's buffer one of its tensors
  *     leaked  alias  planned  persistent  and with !
  *     top=100                        only the largest so many of what is left by all others
  */

@@ -193,6 +193,13 @@ const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t) {
     return step != SIZE_MAX ? f->step_names[step] : "";
 }
 
+const char *tide_subject_step_words(const tide_subject_facts *f, int64_t t) {
+    const tide_executions *x = f->executions;
+    const char *name = tide_subject_step_name_at(f, t);
+    if (name[0] != '\0' || !f->is_trace || x == NULL || x->n == 0) return name;
+    return t < (int64_t)x->items[0].begin_ns ? "before any step" : "in no step";
+}
+
 // ---- a plan ----
 
 static tide_status make_devices(tide_subject *s, tide_error *err) {
@@ -360,7 +367,7 @@ static tide_status trace_facts(tide_subject *s, int64_t run_id, tide_error *err)
     take_plan(f, s->run.plan);
     TIDE_TRY(make_title(s, err));
     TIDE_TRY(take_numbers(s, err));
-    f->levels = tide_levels_of_run(f->plan, f->kinds, f->n_kinds);
+    f->levels = tide_levels_of_run(f->plan, f->n_contexts, f->kinds, f->n_kinds);
     return take_steps(s, err);
 }
 

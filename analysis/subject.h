@@ -73,6 +73,9 @@ size_t tide_subject_step_at(const tide_subject_facts *f, int64_t t);
 const char *tide_subject_step_name_at(const tide_subject_facts *f, int64_t t);
 /// The bodies of If, Loop and Scan that it lies in, as tide_lifetimes_body_of; "" for none.
 char *tide_subject_body_at(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
+/// What stands where the name of a step would: that name, or, of a run that has steps, "before any step", "in no step".
+/// "": nothing is known of steps then.
+const char *tide_subject_step_words(const tide_subject_facts *f, int64_t t);
 /// The execution that this step belongs to; SIZE_MAX: none, or none are known.
 size_t tide_subject_execution_at(const tide_subject_facts *f, int64_t t);
 /// Where step `step` (index in step_names) begins in an execution of the facts. False: it did not run in it.

@@ -278,7 +278,7 @@ bool tide_edit_keeps_meaning(const tide_memory_plan *plan, const tide_edit *edit
 // How much is tried depends on the size of the table and on no clock: the same question has the same answer.
 
 /// Tensors of a peak that are looked at; tables beyond LARGE, a plan of which takes long.
-enum { MAX_TENSORS = 16, MAX_TENSORS_LARGE = 3, LARGE_TABLE = 50000 };
+enum { MAX_TENSORS = 16, MAX_TENSORS_LARGE = 3, LARGE_TABLE = 10000 };
 /// Plans that are made of one kind of edit, and of a kind that goes through the model.
 enum { MAX_PLANS = 5, MAX_PLANS_LARGE = 1, MAX_REMAKES = 2 };
 /// Steps of search for each plan, when the question sets none.

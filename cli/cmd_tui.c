@@ -126,6 +126,7 @@ static int show(const char *a, const char *b, options *o) {
     } else {
         if (!is_batch(o) && o->state == NULL && !o->no_state) state = cli_tui_state_path(a, b);
         o->tui.state_file = o->state != NULL ? o->state : state;
+        o->tui.no_copy_file = o->no_state;
         o->tui.commands = o->commands.data;
         o->tui.opens_alive = !o->linear && !o->json && !o->csv;
         o->tui.is_data = o->json || o->csv;

@@ -63,6 +63,18 @@ tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *q, 
 tide_status tide_trace_pool_list(tide_trace *t, int64_t run_id, const tide_reading *reading, tide_trace_pool **out,
                                  size_t *n, tide_error *err) TIDE_NODISCARD;
 
+typedef struct tide_trace_spare_question {
+    int64_t run_id;
+    size_t pool;       ///< as tide_trace_pools numbers them
+    uint64_t at_event; ///< up to just after this event; cut to the run
+    uint64_t bytes;
+} tide_trace_spare_question;
+/// Since when a pool had at least `bytes` cached at every event, up to at_event: so long it did not need them. Begin of
+/// the run: it always had; UINT64_MAX: it has less then, or nothing is known of it. Costs what tide_trace_pools costs.
+/// TIDE_ERR_NOT_FOUND for a pool or a run that is not there.
+tide_status tide_trace_pool_spare_since(tide_trace *t, const tide_trace_spare_question *of, const tide_reading *reading,
+                                        uint64_t *since_ns, tide_error *err) TIDE_NODISCARD;
+
 // ---- pools over time ----
 //
 //     reserved  ____________________----------------      taken from the system

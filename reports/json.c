@@ -630,6 +630,7 @@ static void levels_part(tide_json_out *j, const tide_subject_facts *f) {
     tide_json_u64(j, "plan_bytes", f->levels.plan);
     tide_json_u64(j, "bound_bytes", f->levels.bound);
     tide_json_text(j, "below", f->levels.words);
+    tide_json_u64(j, "contexts", f->levels.n_contexts);
     tide_json_close(j, '}');
 }
 

@@ -154,7 +154,7 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
         take(ctx, "Never freed", value, s->leaks.n == 0 ? "" : note);
         if (s->pools.cached_bytes > 0 && s->pools.cached_bytes != TIDE_UNKNOWN_BYTES)
             take(ctx, "Cached at the peak", tide_format_bytes(s->pools.cached_bytes, value, sizeof value),
-                 "reserved, but held by no block");
+                 "reserved, but held by no block: holes and idle segments");
     }
     if (f->trouble[0] != '\0') take(ctx, "Note", f->trouble, "");
 }

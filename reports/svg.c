@@ -154,15 +154,16 @@ static void add_level(const tide_subject_facts *f, const y_scale *s, uint64_t he
 
 static void add_levels(const tide_subject_facts *f, const y_scale *s, tide_text *out) {
     const tide_levels *l = &f->levels;
-    char text[256], size[24], below[24], rest[192] = "";
+    char text[320], size[24], below[24], name[64], rest[192] = "";
     if (!l->known) return;
     if (l->below > 0)
         snprintf(rest, sizeof rest, " + %s %s", tide_format_bytes(l->below, below, sizeof below), l->words);
-    snprintf(text, sizeof text, "%s %s%s", l->plan == l->bound ? "plan = lower bound" : "lower bound",
-             tide_format_bytes(f->lower_bound_bytes, size, sizeof size), rest);
+    snprintf(text, sizeof text, "%s %s%s", tide_levels_bound_name(l, false, name, sizeof name),
+             tide_format_bytes(l->bound - l->below, size, sizeof size), rest);
     add_level(f, s, l->bound, "bound", text, false, out);
     if (l->plan == l->bound) return;
-    snprintf(text, sizeof text, "plan %s%s", tide_format_bytes(f->plan_bytes, size, sizeof size), rest);
+    snprintf(text, sizeof text, "%s %s%s", tide_levels_name(l, false, name, sizeof name),
+             tide_format_bytes(l->plan - l->below, size, sizeof size), rest);
     add_level(f, s, l->plan, "plan", text, true, out);
 }
 

@@ -35,29 +35,6 @@ static void say_execution(tide__action *act, const tide_executions *x, size_t i)
                  tide_tui_format_span(f, (int64_t)e->begin_ns, end_of(f, e), span, sizeof span));
 }
 
-/// Items are by first event, and begins rise with them.
-void tide__next_run(tide__action *act, int dir) {
-    const tide_executions *x = executions_of(act, false);
-    const uint64_t now = act->st->cursor > 0 ? (uint64_t)act->st->cursor : 0;
-    if (x == NULL) return;
-    size_t lo = 0, hi = x->n;
-    while (lo < hi) { // the first that begins behind the cursor; going back, at it
-        const size_t mid = lo + (hi - lo) / 2;
-        if (dir > 0 ? x->items[mid].begin_ns <= now : x->items[mid].begin_ns < now) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    if (dir > 0 ? lo == x->n : lo == 0) {
-        tide_tui_say(act->st, false, "no execution begins %s here", dir > 0 ? "after" : "before");
-        return;
-    }
-    const size_t i = dir > 0 ? lo : lo - 1;
-    tide__show_moment(act, (tide_moment){(int64_t)x->items[i].begin_ns, x->items[i].first_event});
-    say_execution(act, x, i);
-}
-
 /// The moment of an execution that stands for it: when most lives in it; of one of many events its begin.
 static bool moment_of(tide__action *act, const tide_executions *x, size_t i, tide_moment *out) {
     const tide_execution *e = &x->items[i];
@@ -101,18 +78,106 @@ static bool parse_execution(tide__action *act, const tide_executions *x, const c
     return false;
 }
 
-void tide__show_run(tide__action *act, const char *text) {
-    const tide_executions *x = executions_of(act, true);
+// ---- one execution alone: a filter, so that lists, searches and exports have it, and the summary says it ----
+
+static bool is_of_run(const char *filter) { return strncmp(filter, "exec=", 5) == 0 && strchr(filter, ' ') == NULL; }
+
+/// Index of the filter; n_filters: there is none.
+static size_t find_run_filter(const tide_tui_state *st) {
+    size_t i = 0;
+    while (i < st->n_filters && !is_of_run(st->filters[i])) i++;
+    return i;
+}
+
+/// The first filter, for the last one is what an opened group or an empty filter takes off.
+static bool set_run_filter(tide__action *act, size_t execution) {
+    tide_tui_state *st = act->st;
+    const size_t at = find_run_filter(st);
+    if (at == st->n_filters && at == TIDE_TUI_MAX_FILTERS) {
+        tide_tui_say(st, true, "there are %d filters already: take one off first (an empty one does)",
+                     TIDE_TUI_MAX_FILTERS);
+        return false;
+    }
+    const bool is_new = at == st->n_filters;
+    if (is_new) memmove(st->filters[1], st->filters[0], st->n_filters++ * sizeof st->filters[0]);
+    (void)snprintf(st->filters[is_new ? 0 : at], sizeof st->filters[0], "exec=%zu", execution);
+    st->filters_off = false;
+    tide__rows_changed(act);
+    return true;
+}
+
+/// ":run all".
+static void show_all_runs(tide__action *act) {
+    tide_tui_state *st = act->st;
+    const tide_subject_facts *f = tide_subject_get_facts(st->a);
+    const size_t at = find_run_filter(st);
+    if (at < st->n_filters) {
+        memmove(st->filters[at], st->filters[at + 1], (st->n_filters - at - 1) * sizeof st->filters[0]);
+        st->n_filters--;
+        tide__rows_changed(act);
+    }
+    st->window = (tide_tui_window){f->begin, f->end};
+    st->is_fitted = false;
+    tide_tui_say(st, false, "all executions");
+}
+
+static bool show_execution(tide__action *act, const tide_executions *x, size_t i, bool is_alone) {
     const tide_subject_facts *f = tide_subject_get_facts(act->st->a);
-    size_t i;
     tide_moment at;
-    if (x == NULL || !parse_execution(act, x, text, &i) || !moment_of(act, x, i, &at)) return;
+    if (!moment_of(act, x, i, &at) || (is_alone && !set_run_filter(act, i))) return false;
     const int64_t begin = (int64_t)x->items[i].begin_ns, end = end_of(f, &x->items[i]);
     if (begin >= f->begin && begin < end) {
         act->st->window = (tide_tui_window){begin, end};
         act->st->is_fitted = false;
     }
     tide__show_moment(act, at);
+    say_execution(act, x, i);
+    return true;
+}
+
+void tide__show_run(tide__action *act, const char *text) {
+    const tide_executions *x = executions_of(act, true);
+    size_t i;
+    if (x == NULL) return;
+    if (strcmp(text, "all") == 0)
+        show_all_runs(act);
+    else if (parse_execution(act, x, text, &i))
+        (void)show_execution(act, x, i, true);
+}
+
+/// Where one is shown alone, the next one is.
+static bool next_alone(tide__action *act, const tide_executions *x, int dir) {
+    const tide_tui_state *st = act->st;
+    const size_t at = find_run_filter(st);
+    if (at == st->n_filters || st->filters_off) return false;
+    const size_t i = strtoul(st->filters[at] + strlen("exec="), NULL, 10);
+    if (dir > 0 ? i + 1 >= x->n : i == 0)
+        tide_tui_say(act->st, false, "no execution begins %s here", dir > 0 ? "after" : "before");
+    else
+        (void)show_execution(act, x, dir > 0 ? i + 1 : i - 1, true);
+    return true;
+}
+
+/// Items are by first event, and begins rise with them.
+void tide__next_run(tide__action *act, int dir) {
+    const tide_executions *x = executions_of(act, false);
+    const uint64_t now = act->st->cursor > 0 ? (uint64_t)act->st->cursor : 0;
+    if (x == NULL || next_alone(act, x, dir)) return;
+    size_t lo = 0, hi = x->n;
+    while (lo < hi) { // the first that begins behind the cursor; going back, at it
+        const size_t mid = lo + (hi - lo) / 2;
+        if (dir > 0 ? x->items[mid].begin_ns <= now : x->items[mid].begin_ns < now) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    if (dir > 0 ? lo == x->n : lo == 0) {
+        tide_tui_say(act->st, false, "no execution begins %s here", dir > 0 ? "after" : "before");
+        return;
+    }
+    const size_t i = dir > 0 ? lo : lo - 1;
+    tide__show_moment(act, (tide_moment){(int64_t)x->items[i].begin_ns, x->items[i].first_event});
     say_execution(act, x, i);
 }
 
@@ -157,13 +222,13 @@ static bool find_moment(tide__action *act, const tide_executions *x, size_t i, c
 void tide__go_to_execution(tide__action *act, const char *text) {
     const char *what = strchr(text + strlen("exec:"), ':');
     char name[32];
-    if (what == NULL) {
-        tide__show_run(act, text);
-        return;
-    }
     const tide_executions *x = executions_of(act, true);
     size_t i;
     tide_moment at;
+    if (what == NULL) { // the window of it, and no filter
+        if (x != NULL && parse_execution(act, x, text, &i)) (void)show_execution(act, x, i, false);
+        return;
+    }
     snprintf(name, sizeof name, "%.*s", (int)(what - text), text);
     if (x != NULL && parse_execution(act, x, name, &i) && find_moment(act, x, i, what + 1, &at))
         tide__show_moment(act, at);
@@ -189,7 +254,12 @@ void tide__compare_runs(tide__action *act, const char *text) {
         return;
     tide__compare_moments(act, a_at, b_at);
     if (st->preset != TIDE_TUI_PRESET_ALLOCATORS) tide__set_preset(act, TIDE_TUI_PRESET_COMPARISON);
-    tide_tui_say(st, false, "A is execution %zu, B is execution %zu, each when most lives in it", a, b);
+    const tide_subject_facts *f = tide_subject_get_facts(st->a);
+    const tide_execution *x_a = &x->items[a], *x_b = &x->items[b];
+    char a_long[32], b_long[32];
+    tide_tui_say(st, false, "A is execution %zu (%s), B is %zu (%s), each when most lives in it", a,
+                 tide_tui_format_span(f, (int64_t)x_a->begin_ns, end_of(f, x_a), a_long, sizeof a_long), b,
+                 tide_tui_format_span(f, (int64_t)x_b->begin_ns, end_of(f, x_b), b_long, sizeof b_long));
 }
 
 // ---- the moment at which a pool is fragmented most ----

@@ -26,6 +26,15 @@ void tide__effect_copy(tide_tui_app *app, const char *text) {
     const bool goes_out =
         app->to_terminal != NULL && tide_tui_osc52(text, term, tmux != NULL && tmux[0] != '\0', &control);
     if (goes_out && !control.failed) app->to_terminal(app->terminal, control.data, control.len);
+    if (app->opt != NULL && app->opt->no_copy_file) {
+        tide_tui_say(&app->st, !goes_out,
+                     goes_out
+                         ? "%zu bytes copied, for the terminal's clipboard alone: no file is kept (--no-state)"
+                         : "%zu bytes not copied: there is no terminal with a clipboard, and --no-state keeps no file",
+                     strlen(text));
+        tide_text_deinit(&control);
+        return;
+    }
     tide_status st = tide_tui_copy_file(&path, &err);
     if (st == TIDE_OK) st = tide_tui_make_folders(tide_text_str(&path), &err);
     if (st == TIDE_OK) st = tide_write_file(tide_text_str(&path), text, strlen(text), &err);

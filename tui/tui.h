@@ -56,6 +56,7 @@ typedef struct tide_tui_options {
     bool follow;      ///< of a trace that is being recorded
     int preset;       ///< 1 … 5; 0: the saved one or the first
     const char *state_file; ///< where view, filters and marks are kept; NULL: nowhere
+    bool no_copy_file;      ///< what is copied goes to the terminal alone, and into no file
     const char *commands;   ///< lines to be done first, as behind ':' ("\n" between); NULL: none
     bool test_mode;         ///< the bottom line ends in "seq=N idle|busy": tests wait for states
 } tide_tui_options;

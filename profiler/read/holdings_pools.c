@@ -432,3 +432,31 @@ tide_status tide_trace_pools(tide_trace *t, const tide_trace_pools_question *of,
     *n = st == TIDE_OK ? q.sums->n : 0;
     return st;
 }
+
+// ---- as much as that, since when ----
+
+static tide_status find_spare(question *q, size_t i, uint64_t bytes, uint64_t *since_ns) {
+    const int64_t here = q->at >= q->sums->first_event ? tide__interval_of(q->sums, q->at) : 0;
+    TIDE_TRY(walk(q, first_of(q, here) - 1, q->at, true));
+    const tide__pool *p = &q->walk.pools[i];
+    if (!q->sums->pools[i].facts.tells_segments || p->reserved - p->active < bytes) return TIDE_OK;
+    if (find_rise(p, bytes, since_ns)) return TIDE_OK;
+    return find_since(q, i, bytes, here, since_ns);
+}
+
+tide_status tide_trace_pool_spare_since(tide_trace *t, const tide_trace_spare_question *of, const tide_reading *reading,
+                                        uint64_t *since_ns, tide_error *err) {
+    const tide_trace_pools_question pools = {.run_id = of->run_id, .at_event = of->at_event, .t1_ns = UINT64_MAX};
+    question q = {.t = t, .err = err};
+    size_t *order = NULL;
+    *since_ns = UINT64_MAX;
+    tide_status st = prepare(&q, &pools, reading);
+    if (st == TIDE_OK) st = tide__pool_order(q.sums, &order, err);
+    if (st == TIDE_OK && of->pool >= q.sums->n)
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no pool %zu", t->path, of->pool);
+    if (st == TIDE_OK) st = find_spare(&q, order[of->pool], of->bytes, since_ns);
+    tide_host_free(order);
+    tide_host_free(q.list);
+    tide__pool_walk_deinit(&q.walk);
+    return st;
+}

@@ -118,8 +118,12 @@ function drawCurve() {
   const levels = [];
   if (s.levels) {
     const same = s.levels.plan_bytes === s.levels.bound_bytes;
-    if (!same) levels.push([s.levels.plan_bytes, levelWords(s, ['plan'], s.plan.bytes), colours.plan, [2, 3], -7]);
-    levels.push([s.levels.bound_bytes, levelWords(s, same ? ['plan = lower bound', 'plan = bound', 'bound'] : ['lower bound', 'bound'], s.plan.lower_bound_bytes), colours.bound, [7, 4], same ? -7 : 8]);
+    const n = s.levels.contexts, below = s.levels.below_bytes;
+    const plans = n > 1 ? [`plans of ${n} contexts`, `${n} plans`] : ['plan'];
+    const bounds = n > 1 ? [`lower bounds of ${n} contexts`, `${n} bounds`] : ['lower bound', 'bound'];
+    const both = n > 1 ? [`plans of ${n} contexts = lower bounds`, `${n} plans = bounds`, `${n} plans`] : ['plan = lower bound', 'plan = bound', 'bound'];
+    if (!same) levels.push([s.levels.plan_bytes, levelWords(s, plans, s.levels.plan_bytes - below), colours.plan, [2, 3], -7]);
+    levels.push([s.levels.bound_bytes, levelWords(s, same ? both : bounds, s.levels.bound_bytes - below), colours.bound, [7, 4], same ? -7 : 8]);
   }
   if (s.fit && s.fit.left_bytes > 0) levels.push([s.fit.left_bytes, s.process ? ['capacity less the program', 'capacity'] : ['capacity'], colours.peak, [], -7]);
   const other = sides.length > 1 && sides[1 - state.side].axis === s.axis ? sides[1 - state.side] : null;
@@ -135,12 +139,15 @@ function drawCurve() {
     g.fillText(v > 0 && v === ground ? 'weights ' + bytes(v) : bytes(v), left - 8, y(v) + (v === ground && ground ? -3 : v === 0 ? 3 : 0));
     g.fillStyle = colours.line; g.fillRect(left, Math.round(y(v)), c.plot, 1); g.fillStyle = colours.mute;
   }
-  g.textAlign = 'center';
+  let reach = -Infinity; // up to where the words of the last tick reach
+  g.textAlign = 'left';
   for (const [since, words] of labelledTicks(g, s, state.t0 + s.zero, state.t1 + s.zero, c.plot)) {
     const t = since - s.zero;
     g.fillStyle = colours.line; g.fillRect(Math.round(xOf(c, t)), curveTop, 1, base - curveTop);
-    g.fillStyle = colours.mute; g.textAlign = xOf(c, t) > left + c.plot - 24 ? 'right' : 'center';
-    g.fillText(words, Math.min(xOf(c, t), left + c.plot + 4), plotHeight - 10);
+    const wide = g.measureText(words).width, at = Math.min(xOf(c, t) - wide / 2, left + c.plot + 4 - wide);
+    if (at < reach + 6) continue;
+    reach = at + wide;
+    g.fillStyle = colours.mute; g.fillText(words, at, plotHeight - 10);
   }
   const cols = columnsOf(s.curve, s, n), bands = hasBands(s);
   g.fillStyle = colours.soft;

@@ -69,7 +69,9 @@ function drawTile(g, s, i, x, y, width, height) {
 function mapLabel(g, height, y, words, size) {
   g.fillStyle = colours.mute; g.textAlign = 'right';
   const two = height >= 28;
-  if (height >= 11) g.fillText(cut(g, words, mapLeft - 12), mapLeft - 8, two ? y - 7 : y);
+  // "stream_caching segment 3": what tells it from the others is its end; "Workspace on cpu": its begin
+  const forms = [words, words.replace(/^.* (segment|addresses) /, '$1 '), words.replace(/ on .*$/, '')];
+  if (height >= 11) g.fillText(fitting(g, forms, mapLeft - 12) || cut(g, words, mapLeft - 12), mapLeft - 8, two ? y - 7 : y);
   if (two) g.fillText(size, mapLeft - 8, y + 7);
 }
 /// The item under a point of the map; -1: none. Of aliases the smallest, which was drawn last.

@@ -101,7 +101,7 @@ function tableOf(heads, rows, label) {
       if (k === 0 && !td.title && !isWords(v)) td.title = td.textContent; // sorts as a number
     });
   }
-  table.className = heads.map((h, k) => (rows.some((cells) => isWords(cells[k])) ? 'c' + k : '')).join(' ').trim();
+  table.className = heads.map((h, k) => (k === 0 || rows.some((cells) => isWords(cells[k])) ? 'c' + k : '')).join(' ').trim();
   box.appendChild(table);
   sortable(table);
   return box;

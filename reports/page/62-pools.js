@@ -167,11 +167,29 @@ function drawRequest() {
 
 // ---- over time ----
 
-/// What a pool has and what is used of it, as curves; null: its blocks are not known.
+/// What blocks hold of an allocator that records no segments: those of its kind that lie in nobody's. Some take each block
+/// from the system by itself; of the others it is not known what they keep.
+const takesEach = ['cpu', 'caller', 'mapped', 'device'];
+function blockCurves(s, k) {
+  const p = s.pools[k], it = s.items, events = [], like = s.pools.filter((q) => !q.planned && !q.tells_segments && q.kind === p.kind);
+  if (p.planned || p.tells_segments || like.length > 1) return null; // of several it is not known whose a block is
+  const inRooms = new Set(s.rooms.flatMap((r) => (s.pools[r.pool].planned ? [] : r.blocks)).map((b) => b.item + ' ' + b.place));
+  const put = (item, place, begin, end, size) => {
+    if (size === 0 || inRooms.has(item + ' ' + place)) return;
+    events.push([begin, size]);
+    if (end !== Infinity) events.push([end, -size]);
+  };
+  for (let i = 0; i < s.n; i++) if (!isTensor(s, i) && s.kindOf(i) === p.kind) put(i, it.place[i], it.begin[i], endOf(s, it, i), it.reserved_bytes[i]);
+  for (const b of s.buffers) if (b.kind === p.kind) put(-1, b.place, b.begin, b.open ? Infinity : b.end, b.reserved_bytes);
+  const used = sweepOf(events);
+  return {had: takesEach.includes(p.name) ? used : null, used};
+}
+/// What a pool has and what is used of it, as curves; had null: it is not known; null: its blocks are not known.
 function poolCurves(s, k) {
   const p = s.pools[k], rooms = roomsOf(s, k);
-  p.curves = p.curves || (() => {
-    if (!rooms.length) return null;
+  settleRooms(s);
+  if (p.curves === undefined) p.curves = (() => {
+    if (!rooms.length) return s.axis === 'steps' ? null : blockCurves(s, k);
     const had = sweepOf(rooms.flatMap((r) => [[r.begin, r.bytes], ...(r.end === Infinity ? [] : [[r.end, -r.bytes]])]));
     if (p.planned) return {had, used: sweepOf(rooms.flatMap((r) => tensorEvents(s, (i) => isIn(s, r, i))))};
     const events = rooms.flatMap((r) => r.blocks.flatMap((b) => [[Math.max(b.begin, r.begin), b.bytes], ...(Math.min(b.end, r.end) === Infinity ? [] : [[Math.min(b.end, r.end), -b.bytes]])]));
@@ -183,14 +201,14 @@ function drawBands() {
   const s = here(), it = s.items, list = s.pools.map((p, k) => k).filter((k) => poolCurves(s, k)).slice(0, mostBands);
   const c = canvasOf('live-bands', list.length * (bandHeight + bandGap)), g = c.g, n = Math.max(1, Math.floor(c.plot));
   list.forEach((k, row) => {
-    const {had, used} = poolCurves(s, k), top = had.bytes.reduce((most, v) => Math.max(most, v), 1), base = row * (bandHeight + bandGap) + bandHeight + 8;
-    const y = (v) => base - v / top * bandHeight, a = columnsOf(had, s, n).max, b = columnsOf(used, s, n).max, free = hatch(g, 1);
+    const {had, used} = poolCurves(s, k), top = (had || used).bytes.reduce((most, v) => Math.max(most, v), 1), base = row * (bandHeight + bandGap) + bandHeight + 8;
+    const y = (v) => base - v / top * bandHeight, a = columnsOf(had || used, s, n).max, b = columnsOf(used, s, n).max, free = hatch(g, 1);
     for (let x = 0; x < n; x++) {
       g.fillStyle = free; g.fillRect(left + x, y(a[x]), 1, base - y(a[x]));
       g.fillStyle = colours.curve; g.fillRect(left + x, y(b[x]), 1, base - y(b[x]));
     }
     g.fillStyle = colours.mute; g.fillRect(left, base, c.plot, 1);
-    const p = s.pools[k], lines = [p.name + (p.context ? ' #' + p.context : ''), p.kind, bytes(valueAt(used, state.cursor)) + ' of ' + bytes(valueAt(had, state.cursor))];
+    const p = s.pools[k], lines = [p.name + (p.context ? ' #' + p.context : ''), p.kind, bytes(valueAt(used, state.cursor)) + (had ? ' of ' + bytes(valueAt(had, state.cursor)) : ' used')];
     g.textAlign = 'right';
     lines.forEach((words, n) => { g.fillStyle = n ? colours.mute : colours.fg; g.fillText(cut(g, words, left - 14), left - 8, base - bandHeight + 6 + 14 * n); });
     const named = s.axis === 'steps' ? throughPool(s, k) : [], begins = named.map((i) => it.begin[i]).sort((a, b) => a - b);
@@ -289,8 +307,9 @@ function drawWaste() {
 
 function drawPools() {
   const s = here(), box = el('live-pools');
-  box.hidden = !s.rooms.length || !isExact(s);
-  for (const still of document.querySelectorAll('.pools')) still.classList.toggle('still', sides.every((side) => side.rooms.length && isExact(side)));
+  const hasPools = (side) => side.rooms.length > 0 && isExact(side);
+  box.hidden = !hasPools(s);
+  for (const still of document.querySelectorAll('.pools')) still.classList.toggle('still', sides.every(hasPools));
   if (box.hidden) return;
   settleRooms(s);
   drawBands();

@@ -68,11 +68,14 @@ static void levels_of_a_run(void **state) {
             kinds[n++] = (tide_trace_kind){.kind = (tide_memory_kind)kind, .predicted_bytes = bytes};
             if (kind != TIDE_KIND_WORKSPACE) below += bytes;
         }
-        const tide_levels l = tide_levels_of_run(&plan, kinds, n);
+        const uint64_t contexts = 1 + mask % 3;
+        const tide_levels l = tide_levels_of_run(&plan, contexts, kinds, n);
+        char name[64];
         assert_true(l.known);
         assert_int_equal(l.below, below);
-        assert_int_equal(l.plan, below + 7);
-        assert_int_equal(l.bound, below + 5);
+        assert_int_equal(l.plan, below + contexts * 7);
+        assert_int_equal(l.bound, below + contexts * 5);
+        assert_int_equal(strcmp(tide_levels_name(&l, false, name, sizeof name), "plan") == 0, contexts == 1);
         assert_int_equal(l.words[0] != '\0', below > 0);
         assert_int_equal(strstr(l.words, "weights") != NULL, (mask & 1u << TIDE_KIND_PERSISTENT) != 0);
         assert_int_equal(strstr(l.words, "KV cache") != NULL, (mask & 1u << TIDE_KIND_KV_CACHE) != 0);
@@ -81,8 +84,8 @@ static void levels_of_a_run(void **state) {
                              (mask & 1u << kind) != 0);
     }
     kinds[0].predicted_bytes = TIDE_UNKNOWN_BYTES;
-    assert_false(tide_levels_of_run(&plan, kinds, n).known);
-    assert_false(tide_levels_of_run(NULL, kinds, 0).known);
+    assert_false(tide_levels_of_run(&plan, 1, kinds, n).known);
+    assert_false(tide_levels_of_run(NULL, 1, kinds, 0).known);
 }
 
 int main(void) {

@@ -155,6 +155,20 @@ static void check_pool(const tide_pool *p, size_t at, size_t first, size_t last,
     if (p->tells_segments) assert_int_equal(p->unused_since, ever ? (int64_t)events[i].t_ns : begin);
 }
 
+/// Since when `bytes` are spare up to the moment, event for event; whoever it was asked of.
+static void check_spare(tide_subject *s, const tide_pool *p, size_t at, uint64_t bytes, int64_t begin) {
+    const tide_trace_spare_question q = {.pool = p->number, .at_event = at, .bytes = bytes};
+    tide_error err = TIDE_ERROR_INIT;
+    uint64_t since;
+    assert_tide_ok(tide_trace_pool_spare_since(tide_subject_trace(s), &q, NULL, &since, &err), &err);
+    size_t i = at;
+    while (i > 0 && cached_at(i, p) >= bytes) i--;
+    if (!p->tells_segments || (i == at && cached_at(i, p) < bytes))
+        assert_true(since == UINT64_MAX);
+    else
+        assert_int_equal(since, cached_at(i, p) < bytes ? events[i].t_ns : (uint64_t)begin);
+}
+
 static void check_moment(tide_subject *s, tide_moment at, size_t at_i, size_t first, size_t last) {
     const tide_subject_facts *f = tide_subject_get_facts(s);
     tide_error err = TIDE_ERROR_INIT;
@@ -165,6 +179,9 @@ static void check_moment(tide_subject *s, tide_moment at, size_t at_i, size_t fi
     uint64_t reserved = 0, active = 0, want_reserved = 0, want_active = 0;
     for (size_t i = 0; i < pools.n; i++) {
         check_pool(&pools.items[i], at_i, first, last, f->begin);
+        check_spare(s, &pools.items[i], at_i, 1 + pools.items[i].cached_bytes / 2, f->begin);
+        check_spare(s, &pools.items[i], at_i, pools.items[i].cached_bytes, f->begin);
+        check_spare(s, &pools.items[i], at_i, pools.items[i].cached_bytes + 1, f->begin);
         reserved += pools.items[i].reserved_bytes;
         active += pools.items[i].active_bytes;
         if (i > 0) assert_true(pools.items[i - 1].reserved_bytes >= pools.items[i].reserved_bytes);

@@ -140,13 +140,13 @@ class Ledger:
     def parts(self, event):
         """What is held then, in the parts of `explain`: each byte in one of them."""
         holders, live = self.holders(event), self.live(event)
-        out = dict.fromkeys(("live", "rounding", "holes", "slack", "cached", UNUSED), 0)
+        out = dict.fromkeys(("live", "rounding", "holes", "slack", "idle segments", UNUSED), 0)
         for h in holders:
             out[UNUSED if h.name == UNUSED else "live"] += h.requested
         out["rounding"] = sum(a.reserved - a.requested for a in live.values())
         for address, s in self.segments(event).items():
             inside = [a.reserved for a in live.values() if a.device == s.device and address <= a.address < address + s.reserved]
-            out["holes" if inside else "cached"] += s.reserved - sum(inside)
+            out["holes" if inside else "idle segments"] += s.reserved - sum(inside)
         return out
 
     def pools(self, event):

@@ -297,6 +297,14 @@ class Sums:
         chosen = [e for e in alone[::max(1, len(alone) // 200)]]
         got = script(self.report("html"), [e[1] for e in chosen])
         self.assertEqual([(row["live"], row["used"]) for row in got], [(e[2], self.ledger.used(e[0])) for e in chosen])
+        for row, e in zip(got, chosen):
+            pools = self.ledger.pools(e[0])
+            for p in row["pools"]:
+                if p["used"] is None:  # several allocators of one kind that record no segments
+                    continue
+                reserved, active, *_ = pools.get((p["name"], p["device"], p["kind"]), (0, 0))
+                self.assertEqual((p["used"], p["had"]), (active, None if p["had"] is None else reserved), (e[0], p))
+                self.assertEqual(p["had"] is not None, p["tells_segments"] or p["name"] == "cpu", p)
 
     # ---- tidemark diff, export ----
 
@@ -425,17 +433,24 @@ class Sums:
             self.assertEqual(lines_of(frames[3], "= held")[0], shown(sum(parts.values())))
         reserved = sum(p[0] for p in self.ledger.pools(event).values())
         pools = [p for p in self.json("tui", self.trace, "--pane", "pools")["rows"] if not p["is_planned"]]
-        self.assertIn(f"{shown(reserved) if all(map(is_told, pools)) else 'unknown'} reserved ", frames[4])
+        self.assertRegex(frames[4], rf"\b{shown(reserved) if all(map(is_told, pools)) else 'unknown'} reserved[, ]")
+        leaked = self.ledger.leaked(self.run_id)
+        self.assertRegex(frames[4], rf" reserved, {shown(leaked)} never freed " if leaked > 0 else
+                         " reserved, (all freed|0 B never freed) ")
 
 
 def script(page, times):
     """Asks the page's own functions what is live, and what tensors use of buffers, at these times."""
-    source = "".join((SOURCE / "reports" / "page" / name).read_text() for name in ("10-data.js", "15-held.js"))
+    source = "".join((SOURCE / "reports" / "page" / name).read_text() for name in ("10-data.js", "15-held.js", "62-pools.js"))
     data = re.search(r'id="tidemark-data">(.*?)</script>', page, re.S).group(1)
     call = """const text = require('fs').readFileSync(0, 'utf8').split('\\u0001');
         const document = {getElementById: () => ({textContent: text[0]})};
         const run = new Function('document', text[1] + `; return (times) => { const s = sides[0];
-            return times.map((t) => ({live: valueAt(liveOf(s, null), t - s.begin), used: valueAt(usedOf(s), t - s.begin)})); }`);
+            const all = s.rooms.length ? s.pools.map((p, k) => [p, poolCurves(s, k)]).filter(([p]) => !p.planned) : [];
+            const pools = (t) => all.map(([p, c]) => ({name: p.name, device: p.device, kind: p.kind, tells_segments: p.tells_segments,
+                used: c && valueAt(c.used, t), had: c && c.had && valueAt(c.had, t)}));
+            return times.map((t) => ({live: valueAt(liveOf(s, null), t - s.begin), used: valueAt(usedOf(s), t - s.begin),
+                pools: pools(t - s.begin)})); }`);
         console.log(JSON.stringify(run(document)(JSON.parse(text[2]))));"""
     p = subprocess.run(["node", "-e", call], input="\1".join((data, source, json.dumps(times))), capture_output=True, text=True,
                        check=True)

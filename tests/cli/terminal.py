@@ -76,6 +76,28 @@ class Screens(Screen):
                 screen = self.keys(key)
                 self.assertEqual(screen.count("\n"), height, f"{key} at {width}x{height}")
 
+    def test_a_long_explanation_keeps_no_key_waiting(self):
+        """Plans of a table of thousands take seconds: what is held is there at once, and keys are done meanwhile."""
+        rng = random.Random(18)
+        rows = ["id,lower,upper,size"]
+        for i in range(9000):
+            begin = rng.randrange(9000)
+            rows.append(f"{i},{begin},{begin + rng.randrange(20, 3000)},{64 * rng.randrange(1, 4000)}")
+        table = self.dir / "long.csv"
+        table.write_text("\n".join(rows) + "\n")
+        self.start(table, "--no-state")
+        self.tmux("send-keys", "3")
+        screen = self.until(lambda s: "Making a plan without each of the largest" in s, "no first answer")
+        self.assertIn("= held", screen)
+        self.assertEqual(self.state_of(screen)[1], "busy")
+        at = re.search(r"EXPLAIN: (step \d+)", screen)[1]
+        self.tmux("send-keys", "Right")
+        screen = self.until(lambda s: "EXPLAIN: step" in s and at not in s.split("EXPLAIN", 1)[1], "the cursor stood")
+        self.assertEqual(self.state_of(screen)[1], "busy")
+        self.assertIn("= held", screen)
+        self.tmux("send-keys", "q")
+        self.ended(0)
+
     def test_resize_storm(self):
         """Sixty sizes as fast as they can be sent, 1x1 among them; the frame then is that of a fresh start."""
         rng = random.Random(7)
@@ -235,7 +257,7 @@ class Bytes(Raw):
         self.assertLess(each, 4096)
 
     def test_copy_reaches_the_clipboard(self):
-        self.start_raw(LENET, "--no-state", term="xterm-256color")
+        self.start_raw(LENET, term="xterm-256color")
         self.keys("Down", "y")
         data = self.until_written(lambda b: re.search(rb"\x1b\]52;c;[A-Za-z0-9+/=]+\x07", b))
         import base64
@@ -325,6 +347,7 @@ class State(Screen):
     def test_no_state_writes_nothing(self):
         self.start(LENET, "--no-state")
         self.keys("3")
+        self.assertIn("bytes copied, for the terminal's clipboard alone", self.keys("y"))
         self.tmux("send-keys", "q")
         self.ended(0)
         self.assertFalse((self.dir / "state").exists())

@@ -11,7 +11,7 @@ import unittest
 
 import tidemark
 from screen import Screen
-from tidemark import PROGRAM, SAMPLES, Case, environment, run
+from tidemark import PROGRAM, SAMPLES, Case, ask, environment, run
 
 LENET, UNET, DYNAMIC = (SAMPLES / f"{name}.json" for name in ("lenet5", "unet", "dynamic_batch"))
 PANES = ("curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "details")
@@ -64,6 +64,22 @@ class Output(Case):
                     rows = list(csv.reader(io.StringIO(self.ok("tui", file, "--pane", pane, "--csv").stdout)))
                     self.assertGreater(len(rows[0]), 1)
                     self.assertEqual({len(row) for row in rows}, {len(rows[0])})
+
+    def test_one_execution_alone(self):
+        """:run N filters: what is listed, and written as data, is what SQL says lived in that execution."""
+        for mode in ("--naive",), ():
+            with self.subTest(mode=mode):
+                self.ok("run", LENET, "-n", 4, "-o", self.trace, *mode)
+                for n in range(4):
+                    begin, end = ask(self.trace, "SELECT begin_ns, end_ns FROM executions WHERE execution = ?", n)[0]
+                    blocks = ask(self.trace, "SELECT name FROM blocks WHERE alloc_ns < ? AND ifnull(free_ns, ?) > ? AND "
+                                 "block_id NOT IN (SELECT block_id FROM buffers)", end, end, begin)
+                    tensors = ask(self.trace, "SELECT max(name) FROM holders WHERE execution = ? AND idx IS NOT NULL GROUP BY idx", n)
+                    doc = self.json("tui", self.trace, "--pane", "gantt", "--command", f"run {n}")
+                    whole = self.json("tui", self.trace, "--pane", "gantt")
+                    self.assertEqual(sorted(row["name"] for row in doc["rows"]), sorted(name for name, in blocks + tensors))
+                    self.assertEqual(doc["hidden_items"], len(whole["rows"]) - len(doc["rows"]))
+                    self.assertEqual(doc["window"], [begin, end])
 
     def test_the_table_is_the_plans(self):
         """Numbers of the table at the peak sum to the peak that `plan` prints."""

@@ -92,6 +92,50 @@ static void one_run_fills_the_window(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// What is listed, found and counted is that of the one execution.
+static void one_run_alone(void **state) {
+    (void)state;
+    view v;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    record_runs(d.file);
+    view_open(&v, subject_of_trace(d.file, 1), NULL, 120, 40);
+    const tide_tui_state *st = &v.app->st;
+    view_do(&v, "filter size>0");
+    const size_t all = v.app->scene.rows->n, beside = 1, each = (all - beside) / N;
+    assert_int_equal(all, beside + N * each); // the buffer is its tensors
+    for (size_t i = 0; i < N; i++) {
+        char line[16], filter[16];
+        snprintf(line, sizeof line, "run %zu", i);
+        snprintf(filter, sizeof filter, "exec=%zu", i);
+        view_do(&v, line);
+        assert_int_equal(st->n_filters, 2);
+        assert_string_equal(st->filters[0], filter);
+        assert_int_equal(v.app->scene.rows->n, each + (i == 2 ? beside : 0));
+        assert_int_equal(v.app->scene.rows->n_hidden, all - v.app->scene.rows->n);
+        view_do(&v, "search beside");
+        assert_int_equal(st->message_is_error, i != 2);
+        if (i != 2) assert_text_has(view_message(&v), "hidden by filters");
+    }
+    view_keys(&v, "{");
+    assert_string_equal(st->filters[0], "exec=2");
+    assert_int_equal(st->window.begin, BEGIN + 2 * EACH);
+    view_keys(&v, "}");
+    assert_string_equal(st->filters[0], "exec=3");
+    view_keys(&v, "}");
+    assert_text_has(view_message(&v), "no execution begins after here");
+    view_do(&v, "filter");
+    assert_int_equal(st->n_filters, 1); // the one that was added last
+    view_do(&v, "run all");
+    assert_int_equal(st->n_filters, 0);
+    assert_int_equal(v.app->scene.rows->n, all);
+    view_do(&v, "goto exec:1");
+    assert_int_equal(st->n_filters, 0);
+    assert_int_equal(st->window.begin, BEGIN + EACH);
+    view_close(&v);
+    tmp_dir_remove(&d);
+}
+
 static void two_runs_are_compared(void **state) {
     (void)state;
     view v;
@@ -106,6 +150,7 @@ static void two_runs_are_compared(void **state) {
     assert_int_equal(diff->b_bytes - diff->a_bytes, 64);  // 7 bytes, as they are held
     assert_int_equal(diff->n_added, 1 + diff->n_removed); // "beside"; each execution has tensors of its own
     view_do(&v, "compare cold warm");
+    assert_text_has(view_message(&v), "A is execution 0 (800 ns), B is 1 (800 ns)");
     assert_int_equal(v.app->scene.diff->b_bytes, v.app->scene.diff->a_bytes);
     view_do(&v, "compare exec:1");
     assert_true(v.app->st.message_is_error);
@@ -284,13 +329,10 @@ static void warm_is_of_a_context(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(a_moment_of_a_run),
-        tide_unit_test(warm_is_of_a_context),
-        tide_unit_test(keys_go_from_run_to_run),
-        tide_unit_test(one_run_fills_the_window),
-        tide_unit_test(two_runs_are_compared),
-        tide_unit_test(the_line_says_what_runs),
-        tide_unit_test(changes_are_those_of_tensors),
+        tide_unit_test(a_moment_of_a_run),       tide_unit_test(warm_is_of_a_context),
+        tide_unit_test(keys_go_from_run_to_run), tide_unit_test(one_run_fills_the_window),
+        tide_unit_test(one_run_alone),           tide_unit_test(two_runs_are_compared),
+        tide_unit_test(the_line_says_what_runs), tide_unit_test(changes_are_those_of_tensors),
     };
     return cmocka_run_group_tests_name("tui_runs", tests, NULL, NULL);
 }

@@ -11,8 +11,8 @@
 //     conv1      -1.00 MiB       #########|
 //     holes       +512 KiB                |####
 //     = B - A     -512 KiB
-//       name         what             A          B      B - A   op
-//     > conv1_out    removed   1.00 MiB          -  -1.00 MiB   conv1
+//       name         what          at A       at B      B - A         size  op
+//     > conv1_out    removed   1.00 MiB          -  -1.00 MiB     1.00 MiB  conv1
 #include <stdio.h>
 #include <string.h>
 
@@ -140,15 +140,35 @@ static void draw_waterfall(const tide_tui_view *v, tide_tui_rect r) {
 
 // ---- rows ----
 
-enum { NAME, WHAT, A, B, CHANGE, OWNER, N_COLUMNS };
+enum { NAME, WHAT, A, B, CHANGE, SIZE, OWNER, N_COLUMNS };
 static const tide_tui_column columns[N_COLUMNS] = {
     [NAME] = {.title = "name", .key = "name", .min_w = 18, .max_w = 48, .stretch = true},
     [WHAT] = {.title = "what", .key = "what", .min_w = 8, .rank = 1},
-    [A] = {.title = "A", .key = "a_bytes", .min_w = 10, .right = true, .rank = 2},
-    [B] = {.title = "B", .key = "b_bytes", .min_w = 10, .right = true, .rank = 2},
+    [A] = {.title = "at A", .key = "a_at_bytes", .min_w = 10, .right = true, .rank = 2},
+    [B] = {.title = "at B", .key = "b_at_bytes", .min_w = 10, .right = true, .rank = 2},
     [CHANGE] = {.title = "B - A", .key = "change_bytes", .min_w = 11, .right = true},
+    [SIZE] = {.title = "size", .key = "a_bytes", .min_w = 10, .right = true, .rank = 4},
     [OWNER] = {.title = "op", .key = "owner", .min_w = 8, .max_w = 32, .stretch = true, .rank = 3},
 };
+
+/// `missing`: it is not there on this side.
+static void say_side(const tide_diff_row *r, unsigned missing, uint64_t bytes, char *buf, size_t buf_bytes) {
+    if ((r->what & missing) != 0)
+        snprintf(buf, buf_bytes, "-");
+    else
+        tide_tui_bytes(bytes, buf, buf_bytes);
+}
+
+/// "1.00 MiB"; "1.00M, 512K" of A and of B.
+static void say_size(const tide_diff_row *r, char *buf, size_t buf_bytes) {
+    char a[TIDE_TUI_WORD], b[TIDE_TUI_WORD];
+    if ((r->what & (TIDE_DIFF_ADDED | TIDE_DIFF_REMOVED)) != 0 || r->a_bytes == r->b_bytes) {
+        tide_tui_bytes((r->what & TIDE_DIFF_ADDED) != 0 ? r->b_bytes : r->a_bytes, buf, buf_bytes);
+        return;
+    }
+    snprintf(buf, buf_bytes, "%s, %s", tide_tui_format_short(r->a_bytes, a, sizeof a),
+             tide_tui_format_short(r->b_bytes, b, sizeof b));
+}
 
 static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
     const tide_diff_row *r = &((const tide_tui_list_table *)ctx)->scene->diff->rows[row];
@@ -163,18 +183,13 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
                : r->what == 0                 ? TIDE_TUI_ROLE_DIM
                                               : TIDE_TUI_ROLE_TEXT;
     case A:
-        if ((r->what & TIDE_DIFF_ADDED) != 0) {
-            snprintf(buf, buf_bytes, "-");
-        } else {
-            tide_tui_bytes(r->a_bytes, buf, buf_bytes);
-        }
+        say_side(r, TIDE_DIFF_ADDED, r->a_at_bytes, buf, buf_bytes);
         break;
     case B:
-        if ((r->what & TIDE_DIFF_REMOVED) != 0) {
-            snprintf(buf, buf_bytes, "-");
-        } else {
-            tide_tui_bytes(r->b_bytes, buf, buf_bytes);
-        }
+        say_side(r, TIDE_DIFF_REMOVED, r->b_at_bytes, buf, buf_bytes);
+        break;
+    case SIZE:
+        say_size(r, buf, buf_bytes);
         break;
     case CHANGE:
         tide_tui_change(r->a_at_bytes, r->b_at_bytes, buf, buf_bytes);

@@ -200,11 +200,14 @@ static void draw_levels(const tide_tui_view *v, tide_tui_rect r) {
     const int plan_y = row_of(v, r, l->plan), bound_y = row_of(v, r, l->bound);
     const bool both = l->plan == l->bound;
     draw_level(v, r, bound_y, v->glyphs->bound, TIDE_TUI_ROLE_BOUND);
-    label_level(v, bound_y, both ? "plan = lower bound" : "lower bound", both ? "plan=bound" : "bound",
-                s->a->lower_bound_bytes, l->below, TIDE_TUI_ROLE_BOUND);
+    char full[64], brief[32];
+    label_level(v, bound_y, tide_levels_bound_name(l, false, full, sizeof full),
+                tide_levels_bound_name(l, true, brief, sizeof brief), l->bound - l->below, l->below,
+                TIDE_TUI_ROLE_BOUND);
     if (both) return;
     if (plan_y != bound_y) draw_level(v, r, plan_y, v->glyphs->plan, TIDE_TUI_ROLE_PLAN);
-    label_level(v, plan_y, "plan", "plan", s->a->plan_bytes, l->below, TIDE_TUI_ROLE_PLAN);
+    label_level(v, plan_y, tide_levels_name(l, false, full, sizeof full),
+                tide_levels_name(l, true, brief, sizeof brief), l->plan - l->below, l->below, TIDE_TUI_ROLE_PLAN);
 }
 
 /// A height of the axis, where nothing else stands.

@@ -153,20 +153,19 @@ static void write_groups(tide_tui_lines *p, const tide_tui_scene *s, const char 
 static void say_without(const tide_tui_scene *s, const tide_without *w, char *buf, size_t buf_bytes) {
     const tide_explanation *e = s->explanation;
     const tide_live_item *item = &e->live.items[w->live];
-    char size[TIDE_TUI_WORD], peak[TIDE_TUI_WORD], percent[TIDE_TUI_WORD], when[TIDE_TUI_WORD], rules[160];
-    tide_tui_when(s->a, w->at.t, when, sizeof when);
-    const bool named = w->step != NULL && w->step[0] != '\0';
+    char size[TIDE_TUI_WORD], peak[TIDE_TUI_WORD], percent[TIDE_TUI_WORD], when[128], rules[160];
+    tide_tui_when_in_step(s->a, w->at.t, when, sizeof when);
     const bool stays = w->at.t == s->a->peak.t && w->at.event == s->a->peak.event;
     if (w->peak_bytes >= s->a->peak_bytes) {
-        snprintf(rules, sizeof rules, "%s is as high", when);
+        snprintf(rules, sizeof rules, "%s is as high", tide_tui_when(s->a, w->at.t, when, sizeof when));
     } else {
-        snprintf(rules, sizeof rules, stays ? "still at %s%s%s%s" : "then %s%s%s%s rules", when, named ? " (" : "",
-                 named ? w->step : "", named ? ")" : "");
+        snprintf(rules, sizeof rules, stays ? "still at %s" : "then %s rules", when);
     }
     const bool owned = item->site.owner != NULL && item->site.owner[0] != '\0';
-    char alike[64] = "", count[TIDE_TUI_WORD];
+    char alike[96] = "", count[TIDE_TUI_WORD], there[TIDE_TUI_WORD];
     if (w->n_alike > 1)
-        snprintf(alike, sizeof alike, ", and %s alike", tide_tui_exact(w->n_alike - 1, count, sizeof count));
+        snprintf(alike, sizeof alike, "; %s now of %s, which all go", tide_tui_exact(w->n_now, there, sizeof there),
+                 tide_tui_exact(w->n_alike, count, sizeof count));
     char more[64], now[TIDE_TUI_WORD] = "";
     if (strcmp(w->name, item->site.name) != 0) snprintf(now, sizeof now, "now %s, ", tide_tui_named(item->site.name));
     snprintf(buf, buf_bytes, "Without %s%s (%s%s%s%s%s) the peak is %s%s%s%s; %s.", tide_tui_named(w->name),
@@ -226,7 +225,7 @@ static void write_floor(tide_tui_lines *p, const tide_tui_scene *s) {
                  "Without all that is alive here and does not persist the peak is %s%s%s%s; then %s rules.",
                  tide_tui_bytes(e->second_peak_bytes, size, sizeof size), s->a->peak_bytes > 0 ? " (" : "",
                  tide_tui_change_percent(s->a->peak_bytes, e->second_peak_bytes, percent, sizeof percent),
-                 s->a->peak_bytes > 0 ? ")" : "", tide_tui_when_named(s->a, e->second_peak.t, when, sizeof when));
+                 s->a->peak_bytes > 0 ? ")" : "", tide_tui_when_in_step(s->a, e->second_peak.t, when, sizeof when));
     }
     tide_tui_lines_text(p, 0, 1, ">", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_KEY);
     tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_TEXT);
@@ -239,6 +238,17 @@ static bool holds_a_buffer(const tide_explanation *e) {
     for (size_t i = 0; i < e->live.n; i++)
         if (e->live.items[i].shape.is_planned) return true;
     return false;
+}
+
+/// What would lower the peak takes plans: until they are made, how far they are.
+static void write_working(tide_tui_lines *p, const tide_tui_scene *s) {
+    const char *busy = s->busy[TIDE_TUI_PANE_EXPLAIN];
+    char text[160];
+    if (s->explanation->n_without > 0 || busy[0] == '\0' || s->is_earlier[TIDE_TUI_PANE_EXPLAIN]) return;
+    tide_tui_lines_text(p, 0, p->r.w, "what would lower the peak", TIDE_TUI_CUT_END, TIDE_TUI_ROLE_LABEL);
+    tide_tui_lines_next(p);
+    snprintf(text, sizeof text, "Making a plan without each of the largest: %s.", busy);
+    tide_tui_lines_wrap(p, 2, text, TIDE_TUI_ROLE_DIM);
 }
 
 static void write_all(tide_tui_lines *p, const tide_tui_scene *s) {
@@ -254,13 +264,14 @@ static void write_all(tide_tui_lines *p, const tide_tui_scene *s) {
         write_without(p, s, 0, 1);
         write_floor(p, s);
     }
-    if (e->n_without == 0 && s->a->is_trace && holds_a_buffer(e))
+    if (e->n_without == 0 && s->a->is_trace && holds_a_buffer(e) && s->busy[TIDE_TUI_PANE_EXPLAIN][0] == '\0')
         tide_tui_lines_wrap(p, 0,
                             "The run holds its buffer from begin to end, whatever lies in it: a smaller plan lowers "
                             "the peak (what-if).",
                             TIDE_TUI_ROLE_TEXT);
     if (e->n_without > 0 && e->without[0].has_plan && !e->without[0].is_asked)
         tide_tui_lines_wrap(p, 2, "No known way from here: only the model could tell.", TIDE_TUI_ROLE_DIM);
+    write_working(p, s);
     write_groups(p, s, "alive, by operator", e->by_owner, e->n_by_owner);
     write_groups(p, s, "alive, by kind", e->by_kind, e->n_by_kind);
     if (e->n_without > 1) {
@@ -288,12 +299,12 @@ size_t tide_tui_explain_top(const tide_tui_scene *s, size_t n, int h) {
     return row < n - room ? row : n - room;
 }
 
-/// "12-20 of 34 lines" in the heading when there is more than the pane shows.
+/// "12-20/34" in the heading, as other lists say it, when there is more than the pane shows.
 static void say_facts(const tide_tui_scene *s, size_t top, size_t n, int h, char *buf, size_t buf_bytes) {
     char size[TIDE_TUI_WORD];
     tide_tui_bytes(s->explanation->held_bytes, size, sizeof size);
     if (n > (size_t)h && h > 0) {
-        snprintf(buf, buf_bytes, "%s held, lines %zu-%zu of %zu", size, top + 1, top + (size_t)h, n);
+        snprintf(buf, buf_bytes, "%zu-%zu/%zu, %s held", top + 1, top + (size_t)h, n, size);
     } else {
         snprintf(buf, buf_bytes, "%s held", size);
     }

@@ -21,10 +21,9 @@ char *tide_tui_when(const tide_subject_facts *f, int64_t t, char *buf, size_t bu
 
 const char *tide_tui_step_name(const tide_subject_facts *f, int64_t t) { return tide_subject_step_name_at(f, t); }
 
-char *tide_tui_when_named(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
+static char *when_with(const tide_subject_facts *f, int64_t t, const char *name, char *buf, size_t buf_bytes) {
     char word[TIDE_TUI_WORD], body[TIDE_TUI_WORD];
     tide_tui_when(f, t, word, sizeof word);
-    const char *name = tide_tui_step_name(f, t);
     if (name[0] != '\0') {
         tide_subject_body_at(f, t, body, sizeof body);
         snprintf(buf, buf_bytes, "%s (%s%s%s)", word, name, body[0] != '\0' ? ", " : "", body);
@@ -32,6 +31,14 @@ char *tide_tui_when_named(const tide_subject_facts *f, int64_t t, char *buf, siz
         snprintf(buf, buf_bytes, "%s", word);
     }
     return buf;
+}
+
+char *tide_tui_when_named(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
+    return when_with(f, t, tide_tui_step_name(f, t), buf, buf_bytes);
+}
+
+char *tide_tui_when_in_step(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes) {
+    return when_with(f, t, tide_subject_step_words(f, t), buf, buf_bytes);
 }
 
 // ---- amounts ----

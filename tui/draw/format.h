@@ -19,6 +19,8 @@ enum {
 char *tide_tui_when(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
 /// "step 12 (conv1)" where the step at `t` is known.
 char *tide_tui_when_named(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
+/// The same; outside of steps, of a run that has some, "1.5 ms (before any step)".
+char *tide_tui_when_in_step(const tide_subject_facts *f, int64_t t, char *buf, size_t buf_bytes);
 /// "1.50 KiB"; "unknown".
 char *tide_tui_bytes(uint64_t bytes, char *buf, size_t buf_bytes);
 /// "1,536".

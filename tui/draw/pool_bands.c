@@ -314,6 +314,21 @@ void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r) {
 
 // ---- growth ----
 
+/// "; as much is spare since 751 s": when the pool could have shrunk.
+static const char *say_spare(const tide_tui_scene *s, const tide_pool_mark *m, char *buf, size_t buf_bytes) {
+    char when[TIDE_TUI_WORD];
+    buf[0] = 0;
+    if (!m->is_growth || m->spare_since == INT64_MIN) return buf;
+    if (m->spare_since == INT64_MAX)
+        snprintf(buf, buf_bytes, "; it was needed to the end");
+    else if (m->t < s->a->begin && m->spare_since <= s->a->begin)
+        snprintf(buf, buf_bytes, "; as much is spare since the run began"); // what was before is not looked at
+    else
+        snprintf(buf, buf_bytes, "; as much is spare since %s",
+                 m->spare_since <= m->t ? "then" : tide_tui_when(s->a, m->spare_since, when, sizeof when));
+    return buf;
+}
+
 void tide_tui_say_growth(const tide_tui_scene *s, size_t told, char *buf, size_t buf_bytes) {
     const tide_pool_history *h = s->pool_history;
     const size_t row = s->pools != NULL ? tide_tui_scene_row(s, TIDE_TUI_PANE_POOLS) : 0;
@@ -324,11 +339,11 @@ void tide_tui_say_growth(const tide_tui_scene *s, size_t told, char *buf, size_t
     if (selected != told) tide_tui_say_pool(s, selected, name, sizeof name);
     for (size_t i = h->n_marks; i-- > 0;) {
         const tide_pool_mark *m = &h->marks[i];
-        char size[TIDE_TUI_WORD], when[TIDE_TUI_WORD];
+        char size[TIDE_TUI_WORD], when[TIDE_TUI_WORD], spare[96];
         if (m->pool != s->pools->items[selected].number || m->t > s->state->cursor) continue;
-        snprintf(buf, buf_bytes, " %s %s last by %s at %s%s%s.", name, m->is_growth ? "grew" : "shrank",
+        snprintf(buf, buf_bytes, " %s %s last by %s at %s%s%s%s.", name, m->is_growth ? "grew" : "shrank",
                  tide_tui_bytes(m->bytes, size, sizeof size), tide_tui_when(s->a, m->t, when, sizeof when),
-                 m->why[0] != 0 ? ", for " : "", m->why);
+                 m->why[0] != 0 ? ", for " : "", m->why, say_spare(s, m, spare, sizeof spare));
         return;
     }
 }

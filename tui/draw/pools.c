@@ -18,6 +18,7 @@
 
 // ---- pools ----
 
+enum { SENTENCE = 640 };
 enum {
     POOL,
     DEVICE,
@@ -137,13 +138,33 @@ static void say_wasted(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
              tide_tui_bytes(p->reserved_bytes, size, sizeof size));
 }
 
+/// Where nothing that is known stayed unused; of what the others keep nothing is known.
+static void say_all_used(const tide_pools *pools, char *buf, size_t buf_bytes) {
+    const tide_pool *unknown = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < pools->n; i++) {
+        if (pools->items[i].unused_bytes != TIDE_UNKNOWN_BYTES) continue;
+        unknown = &pools->items[i];
+        n++;
+    }
+    if (n == 0)
+        snprintf(buf, buf_bytes, "All that was held was used at some moment of this window.");
+    else if (n == pools->n)
+        snprintf(buf, buf_bytes, "What stays unused is unknown: no allocator here tells what it keeps.");
+    else if (n == 1)
+        snprintf(buf, buf_bytes, "All that is known was used at some moment; %s does not tell what it keeps.",
+                 tide_tui_named(unknown->name));
+    else
+        snprintf(buf, buf_bytes, "All that is known was used at some moment; %zu pools do not tell what they keep.", n);
+}
+
 /// `window`: from when to when, which the axis above shows too.
 static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t buf_bytes) {
     const size_t i = most_unused(s->pools);
     buf[0] = 0;
     if (s->pools->n == 0) return; // the table says so
     if (i == SIZE_MAX) {
-        snprintf(buf, buf_bytes, "All that was held was used at some moment of this window.");
+        say_all_used(s->pools, buf, buf_bytes);
     } else {
         const tide_pool *p = &s->pools->items[i];
         char unused[TIDE_TUI_WORD], reserved[TIDE_TUI_WORD], from[TIDE_TUI_WORD], to[TIDE_TUI_WORD];
@@ -153,12 +174,10 @@ static void say_unused(const tide_tui_scene *s, bool window, char *buf, size_t b
                  window ? tide_tui_when(s->a, s->state->window.begin, from, sizeof from) : "", window ? " to " : "",
                  window ? tide_tui_when(s->a, s->state->window.end, to, sizeof to) : "");
     }
-    const size_t len = strlen(buf);
-    if (window && len < buf_bytes) say_wasted(s, buf + len, buf_bytes - len);
 }
 
-/// The longest form that has room.
-static void say_all(const tide_tui_view *v, tide_tui_rect r, char *buf, size_t buf_bytes) {
+/// The longest form that has room in `lines` of `w` columns.
+static void say_all(const tide_tui_view *v, int w, size_t lines, char *buf, size_t buf_bytes) {
     const tide_tui_scene *s = v->scene;
     char growth[256];
     tide_tui_say_growth(s, most_unused(s->pools), growth, sizeof growth);
@@ -172,15 +191,27 @@ static void say_all(const tide_tui_view *v, tide_tui_rect r, char *buf, size_t b
     }
     for (int form = 0; form < 2 && s->b_pools != NULL; form++) {
         tide_tui_say_both(s, form, buf, buf_bytes);
-        if (form == 1 || tide_tui_text_width(v->glyphs, buf) <= r.w * r.h - (r.h > 1 ? 12 : 0)) return;
+        if (form == 1 || tide_tui_wrap_count(v, w, buf) <= lines) return;
     }
-    for (int form = 0; form < 3; form++) {
-        say_unused(s, form < 2, buf, buf_bytes);
+    for (int form = 0; form < 4; form++) { // without the window, then without what it grew by
+        say_unused(s, form == 0, buf, buf_bytes);
         const size_t len = strlen(buf);
-        if (form == 0 && len < buf_bytes) snprintf(buf + len, buf_bytes - len, "%s", growth);
-        // a line that is broken at words loses some columns
-        if (tide_tui_text_width(v->glyphs, buf) <= r.w * r.h - (r.h > 1 ? 12 : 0)) return;
+        if (form < 2 && len < buf_bytes) say_wasted(s, buf + len, buf_bytes - len);
+        const size_t more = strlen(buf);
+        if (form < 3 && more < buf_bytes) snprintf(buf + more, buf_bytes - more, "%s", growth);
+        if (tide_tui_wrap_count(v, w, buf) <= lines) return;
     }
+}
+
+/// Lines that the sentence above the table takes, of `most`.
+static int sentence_lines(const tide_tui_scene *s, int w, int most) {
+    const tide_tui_view v = {.scene = s, .glyphs = tide_tui_glyphs_of(false)};
+    const tide_tui_locale locale = tide_tui_locale_enter();
+    char text[SENTENCE];
+    say_all(&v, w, (size_t)most, text, sizeof text);
+    const size_t n = tide_tui_wrap_count(&v, w, text);
+    tide_tui_locale_leave(locale);
+    return n < (size_t)most ? (int)n : most;
 }
 
 // ---- leaks ----
@@ -285,14 +316,19 @@ static void draw_leaks(const tide_tui_view *v, const tide_tui_pools_parts *parts
 
 static bool has_lanes(const tide_tui_scene *s) { return s->pool_tensors != NULL && s->pool_tensors->n > 0; }
 
-/// A plan has none: beside a B, and where its pools name their tensors, their lines are needed.
-static bool has_leaks(const tide_tui_scene *s) { return s->a->is_trace || (!has_lanes(s) && s->b_pools == NULL); }
+enum { ROOMY = 16 }; ///< lines from which on it may be said in lines of their own that there are none
+/// A plan has no leaks: beside a B, and where its pools name their tensors, their lines are needed.
+static bool has_leaks(const tide_tui_scene *s, int h) {
+    if (s->leaks != NULL && s->leaks->n > 0) return true;
+    return h >= ROOMY && (s->a->is_trace || (!has_lanes(s) && s->b_pools == NULL));
+}
 
 /// Bands have the lines that the two tables do not need, up to four for each and one for the tensors of each pool; one
 /// for each where they are short. The table has six rows, or three where the bands need the others.
-static void put_bands(const tide_tui_scene *s, tide_tui_pools_parts *parts, bool has_request, int *left) {
+static void put_bands(const tide_tui_scene *s, tide_tui_pools_parts *parts, bool says_leaks, int *left) {
     const int n = s->pools->n > 64 ? 64 : (int)s->pools->n, sides = tide_tui_pools_have_two_axes(s) ? 2 : 1;
-    const int n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : has_leaks(s) ? 2 : 0;
+    const int n_leaks = s->leaks != NULL && s->leaks->n > 0 ? 3 : says_leaks ? 2 : 0;
+    const bool has_request = s->state->request_bytes > 0;
     if (n == 0 || s->layout->panes[TIDE_TUI_PANE_CURVE].w <= 0) return;
     const int lanes = has_lanes(s) ? 1 : 0, request = has_request ? 1 : 0, least = (sides + lanes) * n + request;
     const bool is_short = (lanes > 0 || sides > 1) && *left - 7 - n_leaks < least;
@@ -312,24 +348,21 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
     const int n_leaks = s->leaks != NULL ? (s->leaks->n > 1000 ? 1000 : (int)s->leaks->n) : 0;
     const int n_pools = s->pools->n > 1000 ? 1000 : (int)s->pools->n;
     int y = body.y, left = body.h;
-    const bool has_request = s->state->request_bytes > 0;
-    if (left >= 7) {
-        const bool has_marks = s->pool_history != NULL && s->pool_history->n_marks > 0;
-        const bool is_long =
-            body.w < 100 || has_request || has_marks || most_wasted(s->pools) != SIZE_MAX || s->b_pools != NULL;
-        const int lines = is_long && left >= 9 ? 2 : 1;
+    const bool says_leaks = has_leaks(s, body.h);
+    if (left >= 7 && body.w > 2) {
+        const int lines = sentence_lines(s, body.w - 2, left >= 10 ? 3 : 2);
         parts.sentence = (tide_tui_rect){body.x + 1, y, body.w - 2, lines};
         y += lines;
         left -= lines;
     }
-    put_bands(s, &parts, has_request, &left);
+    put_bands(s, &parts, says_leaks, &left);
     // Leaks have what pools leave, and at least half of it when both are long; below six lines the selection decides.
     const int want_leaks = 1 + (n_leaks > 0 ? 1 + n_leaks : 1), want_pools = 1 + (n_pools > 0 ? n_pools : 1);
     int leaks_h = left - want_pools;
     if (leaks_h < want_leaks && leaks_h < left / 2) leaks_h = want_leaks < left / 2 ? want_leaks : left / 2;
     if (left < 6)
         leaks_h = n_leaks > 0 && s->state->pane_row[TIDE_TUI_PANE_POOLS] >= s->pools->n ? left : left - want_pools;
-    if (leaks_h < 2 || !has_leaks(s)) leaks_h = 0;
+    if (leaks_h < 2 || !says_leaks) leaks_h = 0;
     parts.pools = (tide_tui_rect){body.x, y, body.w, left - leaks_h};
     y += left - leaks_h;
     if (parts.bands.h > 0) {
@@ -343,9 +376,22 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
     return parts;
 }
 
+/// ", 6.00 MiB never freed"; ", all freed"; "": a plan, or not known.
+static const char *say_leaked(const tide_tui_scene *s, char *buf, size_t buf_bytes) {
+    char size[TIDE_TUI_WORD];
+    buf[0] = 0;
+    if (!s->a->is_trace || s->leaks == NULL || (s->a->is_recording && s->leaks->n == 0)) return buf;
+    if (s->leaks->n == 0)
+        snprintf(buf, buf_bytes, ", all freed");
+    else
+        snprintf(buf, buf_bytes, ", %s never freed", tide_tui_bytes(s->leaks->bytes, size, sizeof size));
+    return buf;
+}
+
 void tide_tui_draw_pools(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
-    char title[128], when[TIDE_TUI_WORD], b_when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], facts[96] = "", sentence[512];
+    char title[128], when[TIDE_TUI_WORD], b_when[TIDE_TUI_WORD], size[TIDE_TUI_WORD], leaked[TIDE_TUI_WORD],
+        facts[160] = "", sentence[SENTENCE];
     tide_tui_when(s->a, s->pools != NULL ? s->pools->at.t : s->state->cursor, when, sizeof when);
     if (s->b_pools != NULL && !tide_tui_pools_have_two_axes(s))
         snprintf(title, sizeof title, "A at %s, B at %s", when,
@@ -356,7 +402,8 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
         snprintf(facts, sizeof facts, "B - A %s reserved",
                  tide_tui_change(s->pools->reserved_bytes, s->b_pools->reserved_bytes, size, sizeof size));
     else if (s->pools != NULL)
-        snprintf(facts, sizeof facts, "%s reserved", tide_tui_bytes(s->pools->reserved_bytes, size, sizeof size));
+        snprintf(facts, sizeof facts, "%s reserved%s", tide_tui_bytes(s->pools->reserved_bytes, size, sizeof size),
+                 say_leaked(s, leaked, sizeof leaked));
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_POOLS, title, facts);
     if (s->pools == NULL) {
         tide_tui_draw_state_of(v, TIDE_TUI_PANE_POOLS, body, "Nothing is known of allocators yet.");
@@ -364,7 +411,7 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
     }
     const tide_tui_pools_parts parts = tide_tui_pools_divide(s, body);
     if (parts.sentence.h > 0) {
-        say_all(v, parts.sentence, sentence, sizeof sentence);
+        say_all(v, parts.sentence.w, (size_t)parts.sentence.h, sentence, sizeof sentence);
         tide_tui_lines p = {.v = v, .r = parts.sentence};
         tide_tui_lines_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
     }

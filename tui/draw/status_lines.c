@@ -153,6 +153,10 @@ static void add_plan(facts *f, const tide_tui_scene *s) {
     add_bytes(f, "lower bound", "bound", a->lower_bound_bytes, TIDE_TUI_ROLE_BOUND, 2);
     add_gap(f, a);
     const tide_levels l = tide_tui_scene_levels(s);
+    if (a->n_contexts > 1) {
+        snprintf(text, sizeof text, "in %" PRIu64 " contexts", a->n_contexts);
+        add_text(f, text, text, TIDE_TUI_ROLE_TEXT, 3);
+    }
     if (l.known && l.below > 0) {
         snprintf(text, sizeof text, "+ %s %s", tide_tui_bytes(l.below, size, sizeof size), l.words);
         add_text(f, text, text, TIDE_TUI_ROLE_TEXT, 6);

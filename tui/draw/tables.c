@@ -106,6 +106,13 @@ bool tide_tui_table_of_live(const tide_tui_scene *s, tide_tui_rect body, tide_tu
     return true;
 }
 
+/// Rows that are the unused rest of a buffer, and no block.
+static size_t count_unused(const tide_live_items *live) {
+    size_t n = 0;
+    for (size_t i = 0; i < live->n; i++) n += live->items[i].is_unused;
+    return n;
+}
+
 void tide_tui_draw_table(const tide_tui_view *v) {
     const tide_tui_scene *s = v->scene;
     const tide_live_items *live = s->live;
@@ -116,9 +123,11 @@ void tide_tui_draw_table(const tide_tui_view *v) {
                       (!s->a->is_trace || at.event == highest.event || live == NULL || live->bytes == s->a->peak_bytes);
     snprintf(title, sizeof title, "live at %s%s", tide_tui_when_named(s->a, at.t, when, sizeof when),
              peak ? ", peak" : "");
+    const size_t n_unused = live != NULL ? count_unused(live) : 0, n_items = live != NULL ? live->n - n_unused : 0;
     if (live != NULL)
-        snprintf(facts, sizeof facts, "%s %s, %s", tide_tui_exact(live->n, n, sizeof n),
-                 tide_tui_item_word(s->a, live->n), tide_tui_bytes(live->bytes, size, sizeof size));
+        snprintf(facts, sizeof facts, "%s %s%s, %s", tide_tui_exact(n_items, n, sizeof n),
+                 tide_tui_item_word(s->a, n_items), n_unused > 0 ? " and what is unused" : "",
+                 tide_tui_bytes(live->bytes, size, sizeof size));
     const tide_tui_rect body = tide_tui_heading(v, TIDE_TUI_PANE_TABLE, title, facts);
     const bool none = live == NULL || live->n == 0;
     if (none && tide_tui_draw_state_of(v, TIDE_TUI_PANE_TABLE, body,

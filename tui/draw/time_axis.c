@@ -64,14 +64,16 @@ void tide_tui_draw_time_lines(const tide_tui_view *v, tide_tui_rect r) {
 
 void tide_tui_say_cursor(const tide_tui_view *v, char *buf, size_t buf_bytes) {
     const tide_tui_scene *s = v->scene;
-    char when[32], size[TIDE_TUI_WORD], body[64];
-    tide_subject_body_at(s->a, s->state->cursor, body, sizeof body);
+    char when[32], size[TIDE_TUI_WORD], of_what[TIDE_TUI_WORD] = "live", body[64];
     const char *step = s->cursor_step < s->a->n_steps ? s->a->step_names[s->cursor_step] : NULL;
+    const int kinds = tide_tui_curve_kinds(s->state);
+    tide_subject_body_at(s->a, s->state->cursor, body, sizeof body);
+    if (kinds >= 0) snprintf(of_what, sizeof of_what, "of %s", tide_memory_kind_name((tide_memory_kind)kinds));
+    if (kinds == TIDE_KINDS_BUT_WEIGHTS) snprintf(of_what, sizeof of_what, "less weights");
     snprintf(buf, buf_bytes, "%s%s%s%.48s%s%s%s: %s %s", s->a->axis == TIDE_AXIS_STEPS ? "step " : "at ",
              tide_tui_format_time(s->a, s->state->cursor, when, sizeof when), step != NULL ? " (" : "",
              step != NULL ? step : "", step != NULL && body[0] != '\0' ? ", " : "", step != NULL ? body : "",
-             step != NULL ? ")" : "", tide_tui_bytes(s->cursor_bytes, size, sizeof size),
-             tide_tui_curve_kinds(s->state) == TIDE_KINDS_BUT_WEIGHTS ? "less weights" : "live");
+             step != NULL ? ")" : "", tide_tui_bytes(s->cursor_bytes, size, sizeof size), of_what);
 }
 
 // ---- minimap ----
@@ -202,17 +204,33 @@ void tide_tui_draw_ruler(const tide_tui_view *v) {
 //     |#0 conv1 |relu1|conv2 ..|pool         |#1 conv1 |relu1         a plan has no executions: conv1 |relu1|...
 //     |#0       |#1        |#2        |#3
 
-/// What runs in a column: of the first lane, when the column begins.
+/// What runs in a column: of the first lane, when the column begins, else what begins first in it.
 typedef struct running {
     size_t execution, step; // SIZE_MAX: none; of a plan execution 0
 } running;
 
-static running running_at(const tide_subject_facts *f, int64_t t) {
+/// The first execution that begins at `t` or later, in any lane.
+static size_t first_from(const tide_executions *x, int64_t t) {
+    size_t lo = 0, hi = x->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if ((int64_t)x->items[mid].begin_ns < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/// In [t, end).
+static running running_in(const tide_subject_facts *f, int64_t t, int64_t end) {
     running r = {SIZE_MAX, SIZE_MAX};
     const tide_executions *x = f->executions;
     if (!f->is_trace) return (running){0, tide_subject_step_at(f, t)};
     if (x == NULL || x->n_lanes == 0 || t < 0) return r;
     r.execution = tide_executions_at_ns(x, 0, (uint64_t)t);
+    for (size_t i = first_from(x, t); r.execution == SIZE_MAX && i < x->n && (int64_t)x->items[i].begin_ns < end; i++)
+        if (x->items[i].lane == 0) r.execution = i;
     if (r.execution == SIZE_MAX) return r;
     r.step = tide_execution_step_at_ns(x, &x->items[r.execution], (uint64_t)t);
     return r;
@@ -239,6 +257,20 @@ static void words_of(const tide_subject_facts *f, running now, int64_t t, bool i
     }
 }
 
+/// Executions that begin in the window.
+static size_t count_runs(const tide_subject_facts *f, tide_tui_window w) {
+    const tide_executions *x = f->executions;
+    return x != NULL ? first_from(x, w.end) - first_from(x, w.begin) : 0;
+}
+
+static void say_many(const tide_tui_view *v, tide_tui_rect r, size_t n) {
+    const size_t first = first_from(v->scene->a->executions, v->scene->state->window.begin);
+    char text[96];
+    snprintf(text, sizeof text, "executions #%zu to #%zu: zoom in to tell them apart", first, first + n - 1);
+    if (tide_tui_text_width(v->glyphs, text) > r.w) snprintf(text, sizeof text, "#%zu to #%zu", first, first + n - 1);
+    tide_tui_text(v, r.x, r.y, r.w, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_DIM);
+}
+
 void tide_tui_draw_runs(const tide_tui_view *v) {
     enum { ROOM = 5, LEAST = 3, NAME = 4 }; // columns of an operator, on the average; of a name that is cut
     const tide_tui_scene *s = v->scene;
@@ -249,12 +281,14 @@ void tide_tui_draw_runs(const tide_tui_view *v) {
     int n_steps = 0, n_runs = 0;
     if (n <= 0 || r.h <= 0) return;
     for (int x = 0; x < n; x++) {
-        at[x] = running_at(s->a, begin_of(w, n, x));
+        at[x] = running_in(s->a, begin_of(w, n, x), begin_of(w, n, x + 1));
         n_steps += x == 0 || !same(at[x], at[x - 1], true);
         n_runs += x == 0 || !same(at[x], at[x - 1], false);
     }
     const bool by_step = n_steps * (n_runs > 1 ? ROOM : LEAST) <= n;
-    if (!by_step && (!s->a->is_trace || n_runs * 2 > n)) return; // too many to be told apart
+    const size_t n_in_window = count_runs(s->a, w);
+    if (!by_step && s->a->is_trace && n_in_window * 2 > (size_t)n) say_many(v, r, n_in_window);
+    if (!by_step && (!s->a->is_trace || n_in_window * 2 > (size_t)n)) return; // too many to be told apart
     for (int x = 0; x < n;) {
         int end = x + 1;
         while (end < n && same(at[end], at[x], by_step)) end++;

@@ -68,8 +68,11 @@ tide_status tide__scene_live(tide__frame *f) {
 
 // ---- explanation ----
 
+/// Without counterfactuals it takes some milliseconds, whatever the plan: that answer is shown until the whole one is
+/// there.
 typedef struct explain_query {
     tide_moment at;
+    size_t n_without;
     tide_explanation explanation;
     bool is_there;
 } explain_query;
@@ -84,24 +87,41 @@ static tide_status run_explain(void *ctx, tide_subject *a, tide_subject *b, cons
                                tide_error *err) {
     (void)b;
     explain_query *e = ctx;
-    TIDE_TRY(tide_explain(a, e->at, TIDE_EXPLAIN_DEFAULT_WITHOUT, progress, &e->explanation, err));
+    TIDE_TRY(tide_explain(a, e->at, e->n_without, progress, &e->explanation, err));
     e->is_there = true;
     return TIDE_OK;
 }
 
-tide_status tide__scene_explain(tide__frame *f) {
+/// A plan is made for each counterfactual of a plan.
+static bool takes_plans(const tide_subject_facts *facts) {
+    return facts->plan != NULL && facts->plan->lifetimes.n > (size_t)TIDE__FEW_PLANNED;
+}
+
+/// The query of a slot, started if it is not there yet. NULL: it is not answered.
+static tide_status ask_explanation(tide__frame *f, int slot, size_t n_without, bool at_once,
+                                   const explain_query **out) {
     tide_tui_query_cache *cache = f->cache;
-    if (!tide__is_shown(f, TIDE_TUI_PANE_EXPLAIN)) return TIDE_OK;
     const uint64_t key = tide__key_moment(tide__key(tide__key(0, cache->a_serial), 'e'), tide_tui_now(f->st));
-    if (tide__query_is_needed(cache, TIDE__QUERY_EXPLAIN, key)) {
+    if (tide__query_is_needed(cache, slot, key)) {
         explain_query *e;
         TIDE_TRY(TIDE_NEW(&e, 1, f->err, "for a question"));
-        e->at = tide_tui_now(f->st);
-        // A model is made again by one thread at a time: the worker, which gives advice too.
-        const bool at_once = tide__is_small(f->st->a) && (cache->session == NULL || cache->session->retable == NULL);
-        TIDE_TRY(tide__query_start_at_cursor(f, TIDE__QUERY_EXPLAIN, key, at_once, run_explain, release_explain, e));
+        *e = (explain_query){.at = tide_tui_now(f->st), .n_without = n_without};
+        TIDE_TRY(tide__query_start_at_cursor(f, slot, key, at_once, run_explain, release_explain, e));
     }
-    const explain_query *e = tide__query_result_of(f, TIDE__QUERY_EXPLAIN, key, TIDE_TUI_PANE_EXPLAIN);
+    *out = tide__query_result_of(f, slot, key, TIDE_TUI_PANE_EXPLAIN);
+    return TIDE_OK;
+}
+
+tide_status tide__scene_explain(tide__frame *f) {
+    const tide_tui_query_cache *cache = f->cache;
+    if (!tide__is_shown(f, TIDE_TUI_PANE_EXPLAIN)) return TIDE_OK;
+    const bool is_small = tide__is_small(f->st->a), many = takes_plans(f->out->a) && cache->worker != NULL;
+    // A model is made again by one thread at a time: the worker, which gives advice too.
+    const bool at_once = is_small && !many && (cache->session == NULL || cache->session->retable == NULL);
+    const explain_query *parts = NULL, *e = NULL;
+    if (many) TIDE_TRY(ask_explanation(f, TIDE__QUERY_PARTS, 0, is_small, &parts));
+    TIDE_TRY(ask_explanation(f, TIDE__QUERY_EXPLAIN, TIDE_EXPLAIN_DEFAULT_WITHOUT, at_once, &e));
+    if (e == NULL) e = parts;
     if (e == NULL) e = tide__query_previous_result(f, TIDE__QUERY_EXPLAIN, TIDE_TUI_PANE_EXPLAIN);
     if (e != NULL) f->out->explanation = &e->explanation;
     return TIDE_OK;

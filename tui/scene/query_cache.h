@@ -24,6 +24,7 @@ enum {
     TIDE__QUERY_REFRESH, ///< the worker's A takes in what was recorded since
     TIDE__QUERY_ROWS,
     TIDE__QUERY_LIVE,
+    TIDE__QUERY_PARTS, ///< the explanation without what takes plans
     TIDE__QUERY_EXPLAIN,
     TIDE__QUERY_POOLS,
     TIDE__QUERY_POOL_HISTORY,
@@ -53,6 +54,8 @@ _Static_assert((int)TIDE__N_QUERIES <= (int)TIDE_TUI_MAX_REQUESTS, "the worker h
 /// A subject with up to that many items and events is queried at once, even where there is a worker: it takes some
 /// milliseconds.
 enum { TIDE__FEW_ITEMS = 50000, TIDE__FEW_EVENTS = 100000 };
+/// An explanation of a plan of up to that many tensors is made while a key waits.
+enum { TIDE__FEW_PLANNED = 100 };
 
 typedef tide_status (*tide__query_run)(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
                                        tide_error *err);

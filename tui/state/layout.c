@@ -103,7 +103,7 @@ static void put_few(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset preset,
     stack(r, clamp(r.h / 4, 3, 7), &l->panes[list], &l->panes[TIDE_TUI_PANE_DETAILS]);
 }
 
-static void put_preset(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset preset) {
+static void put_preset(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset preset, tide_tui_pane focus) {
     tide_tui_rect *p = l->panes, upper, lower;
     switch (preset) {
     case TIDE_TUI_PRESET_MEMORY:
@@ -115,10 +115,16 @@ static void put_preset(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset pres
         stack(upper, (upper.h + 1) / 2, &p[TIDE_TUI_PANE_WHATIF], &p[TIDE_TUI_PANE_TABLE]);
         break;
     case TIDE_TUI_PRESET_ALLOCATORS:
-        stack(r, r.h * 25 / 100, &p[TIDE_TUI_PANE_POOLS], &p[TIDE_TUI_PANE_OPERATORS]);
+        if (r.h < 16 && focus != TIDE_TUI_PANE_OPERATORS) // pools, bands and leaks rather than one operator
+            p[TIDE_TUI_PANE_POOLS] = r;
+        else
+            stack(r, r.h * (r.h < 16 ? 50 : 25) / 100, &p[TIDE_TUI_PANE_POOLS], &p[TIDE_TUI_PANE_OPERATORS]);
         break;
     case TIDE_TUI_PRESET_COMPARISON:
-        stack(r, r.h * 45 / 100, &p[TIDE_TUI_PANE_COMPARE], &p[TIDE_TUI_PANE_GANTT]);
+        if (r.h < 16 && focus != TIDE_TUI_PANE_GANTT) // who is to blame for the change rather than some lifetimes
+            p[TIDE_TUI_PANE_COMPARE] = r;
+        else
+            stack(r, r.h * (r.h < 16 ? 50 : 45) / 100, &p[TIDE_TUI_PANE_COMPARE], &p[TIDE_TUI_PANE_GANTT]);
         break;
     default:
         stack(r, clamp(r.h / 3, 4, 9), &p[TIDE_TUI_PANE_GANTT], &p[TIDE_TUI_PANE_DETAILS]);
@@ -186,7 +192,7 @@ void tide_tui_layout_make(int width, int height, tide_tui_preset preset, tide_tu
     if (few) {
         put_few(out, rest, preset, focus);
     } else if (is_of_preset(preset, focus)) {
-        put_preset(out, rest, preset);
+        put_preset(out, rest, preset, focus);
     } else {
         stack(rest, rest.h * 40 / 100, &out->panes[focus], &out->panes[first_list(preset)]);
     }
