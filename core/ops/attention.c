@@ -115,7 +115,7 @@ static tide_status read_mask(const tide_node *node, const tide_operand *mask, at
 
 static tide_status read_node(const tide_node *node, const tide_operand *in, size_t n_in, attention *a,
                              tide_error *err) {
-    int64_t k_d;
+    int64_t k_d = 0;
     *a = (attention){0};
     TIDE_TRY(read_operands(node, in, a, &k_d, err));
     TIDE_TRY(read_attributes(node, a, err));

@@ -182,7 +182,7 @@ static tide_status row_at(const tide_kernel *k, const tide_operand *table, const
 static tide_status embed(const tide_kernel *k, const tide_kernel_args *args, int64_t t, float *sum, tide_error *err) {
     const int32_t *ids = args->in[IDS].data, *segments = NULL, *positions = NULL;
     const int64_t seq = args->in[IDS].shape.dims[1], n = args->in[WORD].shape.dims[1];
-    const float *word, *position, *segment = NULL;
+    const float *word = NULL, *position = NULL, *segment = NULL;
     if (data_of(args, SEGMENTS) != NULL) segments = args->in[SEGMENTS].data;
     if (data_of(args, POSITIONS) != NULL) positions = args->in[POSITIONS].data;
     const int64_t at = positions == NULL ? t % seq : positions[args->in[POSITIONS].shape.dims[0] == 1 ? t % seq : t];
