@@ -140,8 +140,10 @@ static tide_status read_node(const tide_node *node, const tide_operand *in, size
 // ---- shapes ----
 
 static tide_status check_inputs(const tide_infer *x, const attention *a, tide_error *err) {
-    const int64_t n = a->keys, flat_v[] = {a->batch, n, a->kv_heads * a->v_d};
-    const int64_t flat_k[] = {a->batch, n, a->kv_heads * a->d};
+    // In rank 3 the heads divide what K and V have.
+    const int64_t n = a->keys, k_hidden = a->flat ? a->kv_heads * a->d : 0,
+                  v_hidden = a->flat ? a->kv_heads * a->v_d : 0;
+    const int64_t flat_k[] = {a->batch, n, k_hidden}, flat_v[] = {a->batch, n, v_hidden};
     const int64_t k[] = {a->batch, a->kv_heads, n, a->d}, v[] = {a->batch, a->kv_heads, n, a->v_d};
     const tide_shape want_k = a->flat ? tide_shape_make(3, flat_k) : tide_shape_make(4, k);
     const tide_shape want_v = a->flat ? tide_shape_make(3, flat_v) : tide_shape_make(4, v);
@@ -172,13 +174,14 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
     for (size_t i = Q; i <= V; i++) TIDE_TRY(tide_op_require_dtype(x->node, &x->in[i], names[i], TIDE_F32, err));
     TIDE_TRY(read_node(x->node, x->in, x->n_in, &a, err));
     TIDE_TRY(check_inputs(x, &a, err));
-    const int64_t flat[] = {a.batch, a.queries, a.heads * a.v_d}, y[] = {a.batch, a.heads, a.queries, a.v_d};
+    int64_t hidden = 0; // in rank 4 no one counts it
+    if (a.flat && !tide_mul_i64(a.heads, a.v_d, &hidden))
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_OVERFLOW, "%lld heads of %lld numbers are too many",
+                            (long long)a.heads, (long long)a.v_d);
+    const int64_t flat[] = {a.batch, a.queries, hidden}, y[] = {a.batch, a.heads, a.queries, a.v_d};
     const int64_t present_k[] = {a.batch, a.kv_heads, a.total, a.d};
     const int64_t present_v[] = {a.batch, a.kv_heads, a.total, a.v_d};
     const int64_t scores[] = {a.batch, a.heads, a.queries, a.total};
-    if (a.v_d > 0 && a.heads > INT64_MAX / a.v_d)
-        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_OVERFLOW, "%lld heads of %lld numbers are too many",
-                            (long long)a.heads, (long long)a.v_d);
     TIDE_TRY(tide_op_set_out(x, Y, TIDE_F32, a.flat ? 3 : 4, a.flat ? flat : y, err));
     if (tide_op_has_out(x, PRESENT_K)) TIDE_TRY(tide_op_set_out(x, PRESENT_K, TIDE_F32, 4, present_k, err));
     if (tide_op_has_out(x, PRESENT_V)) TIDE_TRY(tide_op_set_out(x, PRESENT_V, TIDE_F32, 4, present_v, err));

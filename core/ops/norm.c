@@ -2,8 +2,8 @@
 //
 // Normalisation, float32: each may work in place.
 //
-//     BatchNormalization     y = (x - mean) * scale / sqrt(var + epsilon) + bias per channel, mean and var given (test
-//                            mode); fused activation
+//     BatchNormalization     y = (x - mean) * scale / sqrt(var + epsilon) + bias per channel, mean and var given, or in
+//                            training mode (opset 14) those of the batch, which move the given ones; fused activation
 //     InstanceNormalization  the same with the mean and variance of each channel of each item
 //     LayerNormalization     everything from `axis` on by its mean and variance, then Scale and B element by element;
 //                            Mean and InvStdDev are written where they are asked for
@@ -49,10 +49,14 @@ static tide_status check_channels(const tide_infer *x, const char *const *names,
 
 // ---- BatchNormalization ----
 
+/// Since opset 14 a node says so, and has the running statistics as its outputs 1 and 2.
+static bool is_training(const tide_node *node) {
+    return node->opset >= 14 && tide_node_attr_int(node, "training_mode", 0) != 0;
+}
+
 static tide_status check_mode(const tide_infer *x, tide_error *err) {
     const tide_node *node = x->node;
-    if (tide_node_attr_int(node, "training_mode", 0) != 0)
-        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "training_mode is 1; only test mode is implemented");
+    if (is_training(node)) return TIDE_OK;
     if (node->opset < 7 && tide_node_attr_int(node, "is_test", 0) == 0)
         return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "is_test is 0; only test mode is implemented");
     if (tide_node_attr_int(node, "spatial", 1) != 1)
@@ -73,11 +77,59 @@ static tide_status batch_infer(const tide_infer *x, tide_error *err) {
     TIDE_TRY(tide_op_require_dtype(x->node, &x->in[0], names[0], TIDE_F32, err));
     TIDE_TRY(tide_op_require_rank(x->node, &x->in[0], names[0], 2, TIDE_MAX_RANK, err));
     TIDE_TRY(check_mode(x, err));
+    for (size_t i = 1; i < x->n_out; i++)
+        if (tide_op_has_out(x, i)) TIDE_TRY(tide_op_set_out(x, i, TIDE_F32, 1, &x->in[0].shape.dims[1], err));
     return check_channels(x, names, 5, err);
+}
+
+/// Mean and biased variance of channel `c` over all items, in double and in two passes.
+static void channel_moments(const tide_shape *s, const float *x, int64_t c, double *mean, double *variance) {
+    const int64_t len = tide_op_count(s, 2, s->rank), n = s->dims[0] * len;
+    double sum = 0, square = 0;
+    for (int64_t b = 0; b < s->dims[0]; b++)
+        for (int64_t i = 0; i < len; i++) sum += (double)x[(b * s->dims[1] + c) * len + i];
+    *mean = sum / (double)n;
+    for (int64_t b = 0; b < s->dims[0]; b++) {
+        for (int64_t i = 0; i < len; i++) {
+            const double d = (double)x[(b * s->dims[1] + c) * len + i] - *mean;
+            square += d * d;
+        }
+    }
+    *variance = square / (double)n;
+}
+
+/// The statistics of this batch normalise it, and move the running ones, which the outputs are.
+static void batch_train(const tide_kernel *k, const tide_kernel_args *args) {
+    const tide_shape *s = &args->in[0].shape;
+    const int64_t channels = s->dims[1], len = tide_op_count(s, 2, s->rank);
+    const float *x = args->in[0].data, *scale = args->in[1].data, *bias = args->in[2].data;
+    const double epsilon = (double)tide_node_attr_float(k->node, "epsilon", 1e-5f);
+    const double kept = (double)tide_node_attr_float(k->node, "momentum", 0.9f);
+    float *y = args->out[0].data;
+    for (int64_t c = 0; c < channels; c++) {
+        double moment[2]; // mean and variance
+        channel_moments(s, x, c, &moment[0], &moment[1]);
+        const float m = (float)moment[0], factor = (float)((double)scale[c] / sqrt(moment[1] + epsilon)),
+                    shift = bias[c];
+        for (int64_t b = 0; b < s->dims[0]; b++) {
+            const int64_t at = (b * channels + c) * len;
+            for (int64_t i = at; i < at + len; i++) y[i] = (x[i] - m) * factor + shift;
+            tide_act_apply(&k->node->activation, y + at, len);
+        }
+        for (size_t i = 1; i < 3; i++) {
+            if (i >= args->n_out || !tide_operand_present(&args->out[i])) continue;
+            const double before = (double)((const float *)args->in[2 + i].data)[c];
+            ((float *)args->out[i].data)[c] = (float)(before * kept + moment[i - 1] * (1 - kept));
+        }
+    }
 }
 
 static tide_status batch_run(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
     (void)err;
+    if (is_training(k->node)) {
+        batch_train(k, args);
+        return TIDE_OK;
+    }
     const tide_shape *s = &args->in[0].shape;
     const int64_t channels = s->dims[1], len = tide_op_count(s, 2, s->rank);
     const float *x = args->in[0].data, *scale = args->in[1].data, *bias = args->in[2].data;

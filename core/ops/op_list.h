@@ -46,9 +46,14 @@
     XX(bias_gelu) XX(fast_gelu) XX(quick_gelu) XX(fused_matmul) XX(transpose_matmul) XX(rms_norm)                      \
     XX(rotary_embedding) XX(swish) XX(mish)
 
+/// Signals, training, and what is left.
+#define TIDE_OP_LIST_SIGNAL(XX)                                                                                        \
+    XX(top_k_1) XX(top_k_10) XX(max_unpool) XX(mean_variance_norm) XX(adagrad) XX(adam) XX(momentum) XX(hann_window)   \
+    XX(hamming_window) XX(blackman_window) XX(dft_17) XX(dft_20) XX(stft) XX(mel_weight_matrix) XX(tfidf_vectorizer)
+
 // clang-format on
 
-#define TIDE_OP_LIST(XX) TIDE_OP_LIST_NN(XX) TIDE_OP_LIST_DATA(XX) TIDE_OP_LIST_TRANSFORMER(XX)
+#define TIDE_OP_LIST(XX) TIDE_OP_LIST_NN(XX) TIDE_OP_LIST_DATA(XX) TIDE_OP_LIST_TRANSFORMER(XX) TIDE_OP_LIST_SIGNAL(XX)
 
 #define XX(name) extern const tide_op_def tide_op_##name;
 TIDE_OP_LIST(XX)

@@ -24,9 +24,9 @@
 /// XX(row, types, the input that they are of, what is refused; NULL: nothing)
 #define NOTES_NN(XX)                                                                                                   \
     XX(conv, F32, 0, NULL) XX(conv_transpose, F32, 0, "output_shape far past what the input reaches")                  \
-    XX(max_pool, F32 | BYTES, 0, "the output Indices") XX(average_pool, F32, 0, NULL)                                  \
+    XX(max_pool, F32 | BYTES, 0, NULL) XX(average_pool, F32, 0, NULL)                                  \
     XX(global_average_pool, F32, 0, NULL) XX(global_max_pool, F32, 0, NULL) XX(matmul, F32, 0, NULL)                   \
-    XX(gemm, F32, 0, NULL) XX(batch_norm, F32, 0, WITHOUT_TRAINING ", spatial 0") XX(instance_norm, F32, 0, NULL)      \
+    XX(gemm, F32, 0, NULL) XX(batch_norm, F32, 0, "training mode before opset 14, spatial 0") XX(instance_norm, F32, 0, NULL)      \
     XX(layer_norm, F32, 0, "Scale and B that broadcast, stash_type other than float32") XX(lrn, F32, 0, NULL)          \
     XX(softmax_1, F32, 0, NULL) XX(softmax_13, F32, 0, NULL) XX(log_softmax_1, F32, 0, NULL)                           \
     XX(log_softmax_13, F32, 0, NULL) XX(relu, F32, 0, NULL) XX(leaky_relu, F32, 0, NULL) XX(elu, F32, 0, NULL)         \
@@ -94,11 +94,19 @@
     XX(rms_norm, F32, 0, "stash_type other than float32") XX(rotary_embedding, F32, 0, NULL) XX(swish, F32, 0, NULL)   \
     XX(mish, F32, 0, NULL)
 
+#define NOTES_SIGNAL(XX)                                                                                               \
+    XX(top_k_1, NUMBERS, 0, NULL) XX(top_k_10, NUMBERS, 0, NULL) XX(max_unpool, ALL, 0, NULL)                          \
+    XX(mean_variance_norm, F32, 0, NULL) XX(adagrad, T(F32) | T(F64), 2, NULL) XX(adam, T(F32) | T(F64), 2, NULL)      \
+    XX(momentum, T(F32) | T(F64), 2, NULL) XX(hann_window, INDICES, 0, NULL) XX(hamming_window, INDICES, 0, NULL)      \
+    XX(blackman_window, INDICES, 0, NULL) XX(dft_17, FLOATS, 0, "onesided and inverse together")                       \
+    XX(dft_20, FLOATS, 0, "onesided and inverse together") XX(stft, FLOATS, 0, NULL)                                   \
+    XX(mel_weight_matrix, INDICES, 0, NULL) XX(tfidf_vectorizer, INDICES, 0, "strings")
+
 // clang-format on
 
 static const tide_op_note notes[] = {
 #define XX(row, types, input, refused) {&tide_op_##row, (types), (input), (refused)},
-    NOTES_NN(XX) NOTES_MOVEMENT(XX) NOTES_NUMBERS(XX) NOTES_OTHERS(XX)
+    NOTES_NN(XX) NOTES_MOVEMENT(XX) NOTES_NUMBERS(XX) NOTES_OTHERS(XX) NOTES_SIGNAL(XX)
 #undef XX
 };
 

@@ -74,8 +74,11 @@ tide_status tide_op_set_out(const tide_infer *x, size_t i, tide_dtype dtype, int
                                 i, dims[d]);
         shape.dims[d] = dims[d];
     }
+    // An output of nothing too has extents that can be multiplied: operators do.
+    tide_shape full = shape;
+    for (int32_t d = 0; d < rank; d++) full.dims[d] = dims[d] == 0 ? 1 : dims[d];
     size_t bytes;
-    const tide_status st = tide_shape_bytes(&shape, dtype, &bytes, err);
+    const tide_status st = tide_shape_bytes(&full, dtype, &bytes, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "%s '%s': output %zu", x->node->op_type, x->node->name, i);
         return st;

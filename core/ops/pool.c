@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// MaxPool (float32, int8, uint8; values only) and AveragePool (float32), 1-D to 3-D, in plain loops; at the end the
+// MaxPool (float32, int8, uint8) and AveragePool (float32), 1-D to 3-D, in plain loops; at the end the
 // global ones.
 //
 // One output row at a time: the input rows under it are first folded into one row (vertical, contiguous, vectorised),
@@ -19,6 +19,7 @@
 #include <inttypes.h>
 
 #include "core/base/host_alloc.h"
+#include "core/ops/data_util.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
 
@@ -51,9 +52,9 @@ static tide_status infer_max(const tide_infer *x, tide_error *err) {
     if (t != TIDE_F32 && t != TIDE_I8 && t != TIDE_U8)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED,
                             "X is %s; this kernel takes float32, int8 and uint8", tide_dtype_name(t));
-    if (tide_op_has_out(x, 1))
-        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED, "the output Indices is not implemented");
-    return infer(x, err);
+    TIDE_TRY(infer(x, err));
+    return tide_op_has_out(x, 1) ? tide_op_set_out(x, 1, TIDE_I64, x->out[0].shape.rank, x->out[0].shape.dims, err)
+                                 : TIDE_OK;
 }
 
 static tide_status infer_average(const tide_infer *x, tide_error *err) {
@@ -65,6 +66,7 @@ static tide_status infer_average(const tide_infer *x, tide_error *err) {
 /// been left behind as are written. The padding lets the first windows start late, by less than one stride.
 static bool overwrites(const tide_infer *x, size_t in_i) {
     tide_window w;
+    if (tide_op_has_out(x, 1)) return false; // places are looked up in the input, window by window
     if (in_i != 0 || read_window(x->node, &x->in[0].shape, &w, NULL) != TIDE_OK) return false;
     const tide_window v = tide_window_widen(&w);
     for (int32_t d = 0; d < 2; d++) {
@@ -186,12 +188,50 @@ DEFINE_MAX(f32, float, -FLT_MAX)
 DEFINE_MAX(i8, int8_t, INT8_MIN)
 DEFINE_MAX(u8, uint8_t, 0)
 
+/// Where the first of the largest elements under output (o[0], o[1], o[2]) of a plane lies in it; -1: no element does.
+/// Rows one after the other, or columns where `by_column`.
+static int64_t place_of_max(const tide_window *w, tide_dtype dtype, const void *x, const int64_t *o, bool by_column) {
+    const tap_span td = taps_inside(w, 0, o[0]), th = taps_inside(w, 1, o[1]), tw = taps_inside(w, 2, o[2]);
+    double best = 0;
+    int64_t place = -1;
+    for (int64_t kd = td.begin; kd < td.end; kd++)
+        for (int64_t kh = th.begin; kh < th.end; kh++)
+            for (int64_t kw = tw.begin; kw < tw.end; kw++) {
+                const int64_t d = td.first + kd * w->dilation[0], h = th.first + kh * w->dilation[1];
+                const int64_t c = tw.first + kw * w->dilation[2];
+                const double v = tide_data_load_f64(dtype, x, (d * w->in[1] + h) * w->in[2] + c);
+                if (place >= 0 && !(v > best)) continue;
+                best = v;
+                place = by_column ? (c * w->in[1] + h) * w->in[0] + d : (d * w->in[1] + h) * w->in[2] + c;
+            }
+    return place;
+}
+
+static void run_indices(const tide_kernel *k, const tide_kernel_args *args) {
+    const pool_state *s = k->state;
+    const tide_window *w = &s->window;
+    const tide_dtype dtype = args->in[0].dtype;
+    const bool by_column = tide_node_attr_int(k->node, "storage_order", 0) != 0;
+    const int64_t plane = w->in[0] * w->in[1] * w->in[2];
+    int64_t *to = args->out[1].data, o[3];
+    for (int64_t p = 0; p < s->planes; p++) {
+        const void *x = tide_data_const_at(args->in[0].data, p * plane, tide_dtype_size(dtype));
+        for (o[0] = 0; o[0] < w->out[0]; o[0]++)
+            for (o[1] = 0; o[1] < w->out[1]; o[1]++)
+                for (o[2] = 0; o[2] < w->out[2]; o[2]++) {
+                    const int64_t place = place_of_max(w, dtype, x, o, by_column);
+                    *to++ = place >= 0 ? p * plane + place : -1;
+                }
+    }
+}
+
 static tide_status run_max(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
     (void)err;
     const pool_state *s = k->state;
     if (s == NULL) return TIDE_OK;
     const void *x = args->in[0].data;
     void *y = args->out[0].data;
+    if (args->n_out > 1 && tide_operand_present(&args->out[1])) run_indices(k, args);
     if (args->in[0].dtype == TIDE_F32)
         max_f32(s, x, y, args->workspace);
     else if (args->in[0].dtype == TIDE_I8)

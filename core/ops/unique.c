@@ -92,8 +92,13 @@ static tide_status scratch_bytes(const tide_node *node, int64_t n, size_t *out, 
     return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "too many elements");
 }
 
+/// Slices without elements are all the same: however many there are, nothing is sorted.
+static bool has_elements(const slices *s) { return tide_op_numel(&s->in->shape) > 0; }
+
 static tide_status count(const tide_infer *x, const slices *s, int64_t *n, tide_error *err) {
     size_t bytes;
+    *n = s->n > 0;
+    if (!has_elements(s)) return TIDE_OK;
     TIDE_TRY(scratch_bytes(x->node, s->n, &bytes, err));
     int64_t *memory = tide_host_alloc(bytes + 1);
     if (memory == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort %lld", (long long)s->n);
@@ -122,7 +127,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
 static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *err) {
     slices s;
     TIDE_TRY(read_slices(x->node, &x->in[0], &s, err));
-    return scratch_bytes(x->node, s.n, &k->workspace_bytes, err);
+    return has_elements(&s) ? scratch_bytes(x->node, s.n, &k->workspace_bytes, err) : TIDE_OK;
 }
 
 static void copy_slices(const slices *s, const int64_t *first, int64_t n, char *out) {
@@ -140,7 +145,12 @@ static int64_t *out_of(const tide_kernel_args *a, size_t i) {
 static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_error *err) {
     slices s;
     TIDE_TRY(read_slices(k->node, &a->in[0], &s, err));
-    if (s.n == 0) return TIDE_OK;
+    if (!has_elements(&s)) {
+        if (out_of(a, 1) != NULL) out_of(a, 1)[0] = 0;
+        if (out_of(a, 2) != NULL) memset(out_of(a, 2), 0, a->out[2].size_bytes);
+        if (out_of(a, 3) != NULL) out_of(a, 3)[0] = s.n;
+        return TIDE_OK;
+    }
     const tables t = tables_in(a->workspace, s.n);
     const int64_t n = find_unique(&s, tide_node_attr_int(k->node, "sorted", 1) != 0, t);
     int64_t *first = out_of(a, 1), *group = out_of(a, 2), *counts = out_of(a, 3);

@@ -21,10 +21,11 @@ PAGE = tidemark.SOURCE / "docs" / "conformance.md"
 TOLERANCE = ("--rtol", "1e-3", "--atol", "1e-7")
 N_CASES = 1072
 # Cases whose reference contradicts the operator's text, or cannot be read as what it is; ONNX Runtime differs from them in the
-# same places. They count as refused. align_corners divides by the length of the resized axis less 1, where the reference takes
+# same places, or has no such operator. They count as refused. Adam's case with several tensors calculates with an epsilon of 1e-2,
+# which its model does not say (1e-6 without). align_corners divides by the length of the resized axis less 1, where the reference takes
 # scale * length, which is no whole number there; the data files of ONNX 1.12 have the bits of bfloat16 under the name uint16.
 DISPUTED = {"test_resize_downsample_scales_cubic_align_corners", "test_resize_downsample_scales_linear_align_corners",
-            "test_cast_FLOAT_to_BFLOAT16", "test_castlike_FLOAT_to_BFLOAT16", "test_castlike_FLOAT_to_BFLOAT16_expanded"}
+            "test_adam_multiple", "test_cast_FLOAT_to_BFLOAT16", "test_castlike_FLOAT_to_BFLOAT16", "test_castlike_FLOAT_to_BFLOAT16_expanded"}
 # Why a case is refused, by its message; the first that fits.
 REASONS = (
     (r"operator '([\w.]+)' of node '[^']*' is not implemented for opset (\d+)", "operator", lambda m: f"{m[1]} (opset {m[2]})"),
@@ -33,8 +34,7 @@ REASONS = (
     (r"is not a tensor", "sequences and optionals", lambda m: ""),
     (r"has the element type string", "strings", lambda m: ""),
     (r"attribute 'type' of node '[^']*' is a type", "sequences and optionals", lambda m: ""),
-    (r"(Dropout|BatchNormalization) '[^']*': training_mode is", "training", lambda m: m[1]),
-    (r"(MaxPool) '[^']*': the output Indices is not implemented", "operator", lambda m: "MaxPool: Indices"),
+    (r"(Dropout) '[^']*': training_mode is", "training", lambda m: m[1]),
     (r"wants bfloat16, got uint16|bfloat16\S* is not comparable with uint16|input 'like' is given as \[1\]",
      "data files that say uint16 or [1]", lambda m: ""),
 )

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Real models through the whole house: outputs naive = planned = reference, predicted = measured to the byte."""
+"""Real models through the whole house: outputs naive = planned = reference, predicted = measured to the byte. docs/models.md
+has what came of each of them and each data set: TIDE_UPDATE_DOCS=1 writes it."""
+import functools
 import json
+import os
 import pathlib
+import re
 import unittest
 
 import tidemark
@@ -16,6 +20,52 @@ MODELS = ["mnist-8", "ultraface-rfb-320", "fastestdet", "yunet-n-dynamic", "supe
 APART = {"mobilenetv2-qdq": 0.46, "kws-m-qdq": 1.6e-2}
 CPU = pathlib.Path("/proc/cpuinfo").read_text() if pathlib.Path("/proc/cpuinfo").exists() else ""
 # 1e-3 relative and 1e-4 absolute are the program's defaults.
+# Its last softmax is over a thousand equal numbers near 9.5e9: see tide_rounding_decides.
+ROUNDING_DECIDES = {"light-squeezenet"} if "avx512f" not in CPU else set()
+PAGE = tidemark.SOURCE / "docs" / "models.md"
+HEAD = """# Models
+
+Real models of the shared folder (`TIDE_SHARED_DIR`; its README says what each is and where it is from), with each of their data
+sets:
+
+    tidemark compare MODEL/model.onnx --reference MODEL/test_data_set_K -n 2 --fill poison
+
+A naive and a planned run in memory that is full of poison wherever no tensor lives have the same bits; *differs* is how far the
+worst element of all outputs is from the reference of ONNX Runtime, without optimisations, by itself and as a share of the
+reference (elements near 0 have large shares). The last column has, for each kind of memory, the bytes that were predicted less
+those that were measured, of the planned run; *dynamic* tensors are sized while running and no part of a prediction. kws-m-qdq
+and mobilenetv2-qdq may differ by as much as ONNX Runtime's own two answers do. The table is written by tests/cli/models.py, which
+holds it against what runs.
+
+"""
+
+
+@functools.lru_cache(maxsize=None)
+def compare(name, data):
+    """(exit code, the document or None, what was said) of a model and one of its data sets."""
+    atol = ("--atol", APART[name]) if name in APART else ()
+    done = tidemark.run("compare", SHARED / "models" / name / "model.onnx", "--reference", data, "-n", 2, "--fill", "poison", *atol, "--json")
+    return done.returncode, json.loads(done.stdout) if done.stdout.startswith("{") else None, done.stderr
+
+
+def page_row(name, data):
+    """The cells of one line of the page."""
+    code, doc, said = compare(name, data)
+    if doc is None or "outputs" not in doc:
+        return [name, data.name[-1], "no: " + said.split("\n")[0].removeprefix("error: ").replace("|", "\\|"), "", "", ""]
+    outputs = doc["outputs"]["reference"]
+    kinds = [f"{k['kind']} {k['difference_bytes']}" for k in doc["kinds"] if k["difference_bytes"] is not None]
+    if any(k["difference_bytes"] is None for k in doc["kinds"]):
+        kinds.append("dynamic")
+    return [name, data.name[-1], "yes" if code == 0 else "differs", *(f"{max(o[f'max_{w}_diff'] for o in outputs):.1e}" for w in ("abs", "rel")),
+            ", ".join(kinds)]
+
+
+def data_sets():
+    """Every model with each of its data sets."""
+    for model in sorted((SHARED / "models").glob("*/model.onnx")):
+        for data in sorted(model.parent.glob("test_data_set_*")):
+            yield model.parent.name, data
 
 
 class Models(Case):
@@ -45,19 +95,36 @@ class Models(Case):
         """X-7, S23-22: prediction equals measurement per kind; every model and data set that is here."""
         if not (SHARED / "models").is_dir():
             self.skipTest(f"{SHARED / 'models'} is not here")
-        for name in MODELS:
-            for data in sorted((SHARED / "models" / name).glob("test_data_set_*")):
-                with self.subTest(model=name, data=data.name):
-                    model = SHARED / "models" / name / "model.onnx"
-                    if name == "light-squeezenet" and "avx512f" not in CPU:
-                        # Its last softmax is over a thousand equal numbers near 9.5e9: see tide_rounding_decides.
-                        print(f"{name:24} skipped: rounding decides its output on a CPU without AVX-512")
-                        self.check(self.json("compare", model, "-n", 2), 0)
-                        continue
-                    atol = ("--atol", APART[name]) if name in APART else ()
-                    doc = self.json("compare", model, "--reference", data, "-n", 2, *atol)
-                    self.check(doc, len(list(data.glob("output_*.pb"))))
-                    self.row(f"{name} {data.name[-1]}", doc)
+        for name, data in data_sets():
+            if name not in MODELS:
+                continue
+            with self.subTest(model=name, data=data.name):
+                if name in ROUNDING_DECIDES:
+                    print(f"{name:24} skipped: rounding decides its output on a CPU without AVX-512")
+                    self.check(self.json("compare", SHARED / "models" / name / "model.onnx", "-n", 2), 0)
+                    continue
+                code, doc, said = compare(name, data)
+                self.assertEqual(code, 0, said)
+                self.check(doc, len(list(data.glob("output_*.pb"))))
+                self.row(f"{name} {data.name[-1]}", doc)
+
+    def test_the_page_says_what_runs(self):
+        """docs/models.md: every model and data set once. How far outputs differ is the processor's: it is not compared."""
+        if not (SHARED / "models").is_dir():
+            self.skipTest(f"{SHARED / 'models'} is not here")
+        rows = [page_row(*one) for one in data_sets()]
+        n_models = len({row[0] for row in rows})
+        running = {row[0] for row in rows} - {row[0] for row in rows if row[2] != "yes"}
+        page = HEAD + f"{len(running)} of {n_models} models run, with {sum(row[2] == 'yes' for row in rows)} of {len(rows)} data sets.\n\n"
+        page += "| model | set | runs | differs | of it | predicted - measured, in bytes |\n|---|---|---|---|---|---|\n"
+        page += "".join("| " + " | ".join(row) + " |\n" for row in rows)
+        if os.environ.get("TIDE_UPDATE_DOCS"):
+            PAGE.write_text(page, encoding="utf-8")
+        if not ROUNDING_DECIDES:
+            def without_numbers(text):
+                return re.sub(r"\| [-+.\de]+ \| [-+.\de]+ \| (?=\w)", "| | | ", text)
+            self.assertEqual(without_numbers(PAGE.read_text(encoding="utf-8")), without_numbers(page),
+                             "TIDE_UPDATE_DOCS=1 python3 tests/cli/models.py Models.test_the_page_says_what_runs rewrites it")
 
     def test_both_plan_forms_run(self):
         """X-4, X-5, S23-20: a pool plan laid end to end and an offset plan run, of every strategy, with the passes and

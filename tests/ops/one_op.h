@@ -14,7 +14,7 @@ enum { ONE_MAX = 40 };
 
 typedef struct one_op {
     tide_node node;
-    tide_attr attrs[4];
+    tide_attr attrs[8];
     uint32_t inputs[ONE_MAX], outputs[ONE_MAX];
     tide_operand in[ONE_MAX], out[ONE_MAX]; ///< data is the test's own
     tide_error err;

@@ -23,7 +23,7 @@ static const char default_dir[] = "/usr/lib/python3/dist-packages/onnx/backend/t
 static const char *const suites[] = {"node", "simple", "pytorch-operator", "pytorch-converted"};
 
 /// Cases that pass with the package of Debian 12 (ONNX 1.12).
-enum { PASSED_FLOOR = 770 };
+enum { PASSED_FLOOR = 998 };
 
 static const double rel_tol = 1e-3;
 static const double abs_tol = 1e-5;
@@ -43,6 +43,8 @@ static const char *const disputed[] = {
     "test_cast_FLOAT_to_BFLOAT16",
     "test_castlike_FLOAT_to_BFLOAT16",
     "test_castlike_FLOAT_to_BFLOAT16_expanded",
+    // The reference calculates with an epsilon of 1e-2, which the model does not say; the text's is 1e-6.
+    "test_adam_multiple",
 };
 
 typedef struct totals {

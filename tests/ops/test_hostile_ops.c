@@ -37,6 +37,11 @@ static void test_many_rows_of_nothing(void **state) {
     case_in(&c, TIDE_F32, DIMS(0), NULL);
     case_want(&c, TIDE_F32, DIMS(far, 3, 0), NULL);
 
+    c = case_begin("Unique", 11); // all slices are the same
+    case_many_rows_of_nothing(&c);
+    case_int(&c, "axis", 0);
+    case_want(&c, TIDE_F32, DIMS(1, 3, 0), NULL);
+
     c = case_begin("BatchNormalization", 9);
     case_in(&c, TIDE_F32, DIMS(far, 0, 5), NULL);
     for (int i = 0; i < 4; i++) case_in(&c, TIDE_F32, DIMS(0), NULL);
@@ -55,6 +60,15 @@ static void test_mean_of_nothing_is_written(void **state) {
         for (int i = 0; i < 3; i++) assert_true(isnan(y[i]));
     }
     case_end(&c);
+}
+
+/// An output without elements whose other extents cannot be multiplied: the operator may look at it all the same.
+static void test_nothing_that_cannot_be_counted(void **state) {
+    (void)state;
+    op_case c = case_begin("GridSample", 16);
+    case_open(&c, TIDE_F32, DIMS(INT64_C(1) << 31, 1 << 20, 0, 1));
+    case_open(&c, TIDE_F32, DIMS(INT64_C(1) << 31, 1 << 28, 0, 2));
+    case_refused(&c, TIDE_ERR_OVERFLOW, "output 0");
 }
 
 // ---- numbers at the end of 63 bits ----
@@ -187,10 +201,15 @@ static void test_resize_leaves_long_axes_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_many_rows_of_nothing),      tide_unit_test(test_mean_of_nothing_is_written),
-        tide_unit_test(test_split_of_the_longest_axis), tide_unit_test(test_pads_that_cannot_be_negated),
-        tide_unit_test(test_average_over_padding),      tide_unit_test(test_extents_past_int),
-        tide_unit_test(test_resize_of_long_axes),       tide_unit_test(test_resize_leaves_long_axes_alone),
+        tide_unit_test(test_many_rows_of_nothing),
+        tide_unit_test(test_nothing_that_cannot_be_counted),
+        tide_unit_test(test_mean_of_nothing_is_written),
+        tide_unit_test(test_split_of_the_longest_axis),
+        tide_unit_test(test_pads_that_cannot_be_negated),
+        tide_unit_test(test_average_over_padding),
+        tide_unit_test(test_extents_past_int),
+        tide_unit_test(test_resize_of_long_axes),
+        tide_unit_test(test_resize_leaves_long_axes_alone),
     };
     return cmocka_run_group_tests_name("hostile operators", tests, NULL, NULL);
 }

@@ -160,6 +160,7 @@ static uint32_t try_row(const tide_op_def *def, tide_dtype dtype, variant v, siz
     if (is(def, "BitShift")) one_attr(&o, "direction", TIDE_ATTR_STRING)->s = tide_host_strdup("LEFT");
     if (is(def, "LRN")) one_int(&o, "size", 5);
     if (is(def, "MaxPool") || is(def, "AveragePool")) one_ints(&o, "kernel_shape", 1, (int64_t[]){2});
+    if (is(def, "MeanVarianceNormalization")) one_ints(&o, "axes", 1, (int64_t[]){0});
     if (is(def, "RotaryEmbedding")) one_int(&o, "num_heads", 1);
     if (is(def, "RotaryEmbedding")) one_int(&o, "rotary_embedding_dim", cols / 2 * 2);
     make_inputs(&o, dtype, v, rows, cols);

@@ -23,6 +23,7 @@ static const struct {
 } needed[] = {
     {"MaxPool", "kernel_shape=[2,2]"},
     {"AveragePool", "kernel_shape=[2,2]"},
+    {"MaxUnpool", "kernel_shape=[2,2]"},
     {"LRN", "size=3"},
     {"Einsum", "equation=ij->ji"},
     {"Cast", "to=1"},
@@ -32,19 +33,27 @@ static const struct {
     {"BitShift", "direction=LEFT"},
     {"MaxRoiPool", "pooled_shape=[1,1]"},
     {"Mod", "fmod=1"},
+    {"TopK", "k=1"},
+    {"MeanVarianceNormalization", "axes=[0,1]"},
+    {"TfIdfVectorizer",
+     "mode=TF min_gram_length=1 max_gram_length=1 pool_int64s=[1,2] ngram_counts=[0,2] ngram_indexes=[0,1]"},
 };
 
-static void add_attr(one_op *o, const char *text) {
-    char name[32];
-    const size_t n = strcspn(text, "=");
-    snprintf(name, sizeof name, "%.*s", (int)n, text);
-    const char *v = text + n + 1;
+static void add_attr(one_op *o, const char *text, size_t len) {
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)len, text);
+    char *v = strchr(word, '='), *const name = word;
+    *v++ = '\0';
     if (*v == '[')
         one_ints(o, name, 2, (int64_t[]){v[1] - '0', v[3] - '0'});
     else if (*v >= '0' && *v <= '9')
         one_int(o, name, *v - '0');
     else
         one_attr(o, name, TIDE_ATTR_STRING)->s = tide_host_strdup(v);
+}
+
+static void add_attrs(one_op *o, const char *text) {
+    for (size_t n; *text != '\0'; text += n + (text[n] == ' ' ? 1 : 0)) add_attr(o, text, n = strcspn(text, " "));
 }
 
 static tide_shape draw_shape(tide_rng *rng, const one_op *o, size_t i) {
@@ -93,15 +102,15 @@ static bool fits(const one_op *o) {
 /// Whether a draw with input `typed` of `dtype` is accepted.
 static bool try_once(const tide_op_def *def, size_t typed, tide_dtype dtype, tide_rng *rng) {
     one_op o;
-    const size_t most = def->max_inputs == 0 ? 3 : def->max_inputs;
-    const size_t n_in = def->min_inputs + tide_rng_below(rng, most - def->min_inputs + 1);
+    const size_t least = def->min_inputs, most = def->max_inputs != 0 ? def->max_inputs : least > 3 ? least : 3;
+    const size_t n_in = least + tide_rng_below(rng, most - least + 1);
     one_begin_in(&o, def->domain, def->name,
                  def->until != 0   ? def->until
                  : def->since < 13 ? 13
                                    : def->since,
                  n_in, def->min_outputs);
     for (size_t k = 0; k < sizeof needed / sizeof needed[0]; k++)
-        if (strcmp(needed[k].name, def->name) == 0) add_attr(&o, needed[k].attrs);
+        if (strcmp(needed[k].name, def->name) == 0) add_attrs(&o, needed[k].attrs);
     for (size_t i = 0; i < n_in; i++) {
         static const tide_dtype others[] = {TIDE_I64, TIDE_I64, TIDE_I32, TIDE_F32, TIDE_BOOL, TIDE_U8};
         const bool same = i == typed || tide_rng_below(rng, 2) == 0;
@@ -144,7 +153,12 @@ static bool is_too_rare(const char *name) {
                                        "EmbedLayerNormalization",
                                        "RotaryEmbedding",
                                        "Opaque",
-                                       "Range"};
+                                       "Range",
+                                       "Adagrad",
+                                       "Adam",
+                                       "Momentum",
+                                       "MelWeightMatrix",
+                                       "STFT"};
     for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
         if (strcmp(rare[i], name) == 0) return true;
     return false;
