@@ -256,6 +256,11 @@ static tide_status fill_context(tide_context *c, const tide_context_options *opt
 
 tide_status tide_context_create(tide_inference_plan *plan, const tide_context_options *opt, tide_context **out,
                                 tide_error *err) {
+    if (opt->places_of != NULL &&
+        (opt->mode != TIDE_RUN_PLANNED || opt->memory != NULL || opt->places_of->caller != NULL))
+        return TIDE_FAIL(err, TIDE_ERR_INVALID,
+                         "context: the places of another one are for planned mode without memory "
+                         "of the caller");
     if (opt->mode == TIDE_RUN_PLANNED && plan->memory == NULL)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "context: planned mode, but the inference plan has no memory plan");
     tide_context *c = tide_host_calloc(1, sizeof *c);
@@ -264,7 +269,9 @@ tide_status tide_context_create(tide_inference_plan *plan, const tide_context_op
     c->mode = c->stats.mode = opt->mode;
     c->fill = opt->fill;
     c->observer = opt->observer;
+    c->places_of = opt->places_of;
     const tide_status st = fill_context(c, opt, err);
+    c->places_of = NULL;
     if (st != TIDE_OK) {
         tide_error_prefix(err, "context");
         tide_context_destroy(c);

@@ -64,6 +64,10 @@ typedef struct tide_context_options {
     /// registry.
     void *memory;
     size_t memory_bytes;
+    /// Take no memory, but the buffer and the output blocks of this context, of the same model at another size: each
+    /// must be large enough here (TIDE_ERR_NO_SPACE). Planned mode only, and not with `memory`. The two must not run at
+    /// the same time, and what one run left in the outputs the next one overwrites. Borrowed for the call.
+    const tide_context *places_of;
 } tide_context_options;
 
 /**

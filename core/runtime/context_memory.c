@@ -38,9 +38,28 @@ static const tide_value *output_value(const tide_context *c, size_t i) {
     return &graph_of(c)->values[graph_of(c)->outputs[i]];
 }
 
+/// In the block that another context has for the same output.
+static tide_status take_over_output(tide_context *c, uint32_t value_i, tide_tensor **out, tide_error *err) {
+    const tide_value *v = &graph_of(c)->values[value_i];
+    size_t i = 0, bytes = 0;
+    while (graph_of(c)->outputs[i] != value_i) i++;
+    TIDE_TRY(tide_shape_bytes(&v->shape, v->dtype, &bytes, err));
+    const tide_tensor *there = c->places_of->outputs[i];
+    tide_block *block = there != NULL ? tide_tensor_storage(there)->block : NULL;
+    const size_t room = block != NULL ? block->mem.requested_bytes : 0;
+    if (bytes > room)
+        return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "output '%s' has %zu B and its place %zu B", v->name, bytes, room);
+    tide_storage storage = {.device = c->plan->device};
+    if (block != NULL) storage = tide_storage_of_block(block);
+    const tide_status st = tide_tensor_create_on(&storage, 0, v->dtype, &v->shape, out, err);
+    tide_storage_deinit(&storage);
+    return st;
+}
+
 /// A block of its own for a graph output.
 static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **out, tide_error *err) {
     const tide_value *v = &graph_of(c)->values[value_i];
+    if (c->places_of != NULL) return take_over_output(c, value_i, out, err);
     const tide_tensor_spec spec = {.dtype = v->dtype,
                                    .shape = v->shape,
                                    .device = c->plan->device,
@@ -131,9 +150,22 @@ tide_status tide__context_copy_outputs(tide_context *c, tide_error *err) {
 
 // ---- planned mode: one buffer ----
 
+/// The buffer of another context, which is as large: what lies in it is whatever that one left.
+static tide_status take_over_buffer(tide_context *c, uint64_t bytes, tide_error *err) {
+    tide_block *buffer = c->places_of->buffer;
+    const uint64_t there = buffer != NULL ? buffer->mem.requested_bytes : 0;
+    if (there < bytes)
+        return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "plan buffer of %" PRIu64 " B in the place of one of %" PRIu64 " B",
+                         bytes, there);
+    c->buffer = tide_block_ref(buffer);
+    c->stats.buffer_bytes = bytes;
+    return TIDE_OK;
+}
+
 static tide_status take_buffer(tide_context *c, tide_error *err) {
     const tide_plan_buffer *m = c->plan->buffer;
     if (c->mode != TIDE_RUN_PLANNED || m == NULL || m->bytes == 0) return TIDE_OK; // nothing to place needs no buffer
+    if (c->places_of != NULL) return take_over_buffer(c, m->bytes, err);
     tide_status st = tide_block_create(c->workspace, m->bytes, tide__plan_buffer_align(m), TIDE_KIND_WORKSPACE, 0,
                                        "plan buffer", &c->buffer, err);
     if (st == TIDE_OK) st = tide_block_fix(c->buffer, err); // every tensor in it is reached by a kept address

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/assert.h"
 #include "core/base/checked.h"
@@ -262,13 +263,30 @@ static tide_status own_weight(build *b, uint32_t value_i, tide_error *err) {
     return TIDE_OK;
 }
 
+/// The weight of the same name of another program, where it is the same: then it is this one's too.
+static bool share_weight(build *b, uint32_t value_i) {
+    const tide_program *other = b->opt->weights_of;
+    tide_graph *g = b->p->graph;
+    if (other == NULL) return false;
+    const uint32_t there = tide_graph_find_value(other->graph, g->values[value_i].name);
+    tide_tensor *theirs = there != TIDE_NO_VALUE ? other->graph->values[there].constant : NULL;
+    const tide_tensor *own = g->values[value_i].constant;
+    const void *a, *c;
+    if (theirs == NULL || tide_tensor_dtype(theirs) != tide_tensor_dtype(own)) return false;
+    if (!tide_shape_equal(tide_tensor_shape(theirs), tide_tensor_shape(own))) return false;
+    if (tide_tensor_read(theirs, &a, NULL) != TIDE_OK || tide_tensor_read(own, &c, NULL) != TIDE_OK) return false;
+    if (tide_tensor_size_bytes(own) > 0 && memcmp(a, c, tide_tensor_size_bytes(own)) != 0) return false;
+    tide_graph_set_constant(g, value_i, theirs);
+    return true;
+}
+
 static tide_status place_marked(build *b, const bool *is_weight, tide_error *err) {
     const tide_graph *g = b->p->graph;
     for (uint32_t v = 0; v < g->n_values; v++) {
         if (!is_weight[v]) continue;
         if (!tide_add_u64(b->p->weight_bytes, tide_tensor_size_bytes(g->values[v].constant), &b->p->weight_bytes))
             return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "the weights together have more than 2^64 bytes");
-        if (tide_constant_is_blank(g->values[v].constant)) continue;
+        if (tide_constant_is_blank(g->values[v].constant) || share_weight(b, v)) continue;
         TIDE_TRY(b->opt->weights_registry != NULL ? move_weight(b, v, err) : own_weight(b, v, err));
         TIDE_TRY(tide__fix_constant(g->values[v].constant, g->values[v].name, err));
     }

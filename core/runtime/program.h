@@ -34,6 +34,9 @@ typedef struct tide_program_options {
     /// twice). Borrowed, outlives the program.
     tide_registry *weights_registry;
     size_t weights_align_bytes; ///< of those blocks; 0: 256
+    /// A program of the same model at another size: weights that are equal to its own are its own, and not held twice.
+    /// Borrowed for the call.
+    const struct tide_program *weights_of;
     /// Weights that lie in a mapped file stay there, with exactly their bytes, and are not moved like the others.
     bool keeps_mapped;
     /// With weights_registry and keeps_mapped: their blocks come from this allocator ("mapped", or one around it);

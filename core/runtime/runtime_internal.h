@@ -74,6 +74,7 @@ struct tide_context {
     tide_allocator *workspace;     ///< referenced: serves the buffer, and naive births while running
     tide_allocator *dynamic;       ///< referenced: serves what is sized while running; NULL: nothing is
     tide_allocator *caller;        ///< referenced: serves outputs too, out of the caller's memory; NULL: the registry
+    const tide_context *places_of; ///< borrowed, while the context is made: whose blocks it takes over
     const char *memory;            ///< borrowed: the caller's
     size_t memory_bytes;           ///< of it that this context uses
     tide_block *buffer;            ///< referenced; NULL in naive mode and when nothing is planned
