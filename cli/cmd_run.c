@@ -11,6 +11,7 @@
 #include "cli/memory_report.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/run_sizes.h"
 #include "cli/run_tui.h"
 #include "cli/session.h"
 #include "cli/table.h"
@@ -19,6 +20,7 @@
 enum {
     OPT_PLAN = CLI_OPT_FIRST_OWN,
     OPT_NAIVE,
+    OPT_PROFILE,
     OPT_CONTEXTS,
     OPT_DEVICE,
     OPT_LEAK_CHECK,
@@ -44,6 +46,8 @@ static const char help[] = CLI_PLANNING_HELP
     "  --buffer-file FILE  the contexts' buffers and outputs lie in FILE, mapped; made if it is not there\n"
     "  --leak-check        list every block still alive at the end; exit 1 when there is one\n"
     "  --decode N          FILE is one step of a decoder: run N of them over a paged KV cache\n"
+    "  --profile NAME=MIN:OPT:MAX, or NAME=DIMS,DIMS,…  run at one size after the other, -n times each, by one plan\n"
+    "                      for all of them and in one buffer; may be repeated\n"
     "  --page-tokens N     with --decode: tokens in one page of the cache (default 16)\n"
     "  --tui               look at it while it runs; the report follows when both are over\n"
     "  -o FILE             record a trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
@@ -92,6 +96,7 @@ typedef struct findings {
     char *strategy; // owned; NULL in naive mode
     cli_session_result result;
     cli_decode_result decode; // with --decode
+    cli_sizes_result sizes;   // with --profile
     cli_leaks leaks;
     cli_recording recording;
     bool has_process; // of planned runs
@@ -171,6 +176,7 @@ static int print_json(const options *o, const findings *f) {
         tide_json_u64_if(j, "measured_peak_bytes", f->peak_bytes > 0, f->peak_bytes);
     }
     if (o->decode > 0) cli_json_decode(j, "decode", &f->decode);
+    if (f->sizes.n > 0) cli_json_sizes(j, "sizes", &f->sizes);
     cli_json_leaks(j, "leaks", &f->leaks);
     cli_json_own_memory(j, "own_memory");
     cli_document_end(j);
@@ -196,6 +202,7 @@ static void print_text(const options *o, const findings *f) {
     char total[24];
     printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
     if (o->decode > 0) cli_decode_print(&f->decode);
+    if (f->sizes.n > 0) cli_sizes_print(&f->sizes);
     printf("allocations in warm runs: %" PRIu64 " of the kinds above\n", r->warm_allocations);
     if (o->spec.buffer_file != NULL) print_buffer_file(o->spec.buffer_file, &r->buffer_file);
     if (f->has_process) print_process(f);
@@ -228,8 +235,21 @@ static tide_status run_steps(options *o, cli_session *session, findings *f, tide
     return st;
 }
 
+static tide_status run_sizes(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
+    o->planning.weights_registry = cli_session_registry(session);
+    o->planning.mapped = cli_session_mapped(session);
+    o->spec.seed = o->planning.seed;
+    const tide_status st = cli_sizes_run(session, path, &o->planning, &o->spec, &f->sizes, err);
+    f->result = f->sizes.session;
+    if (st != TIDE_OK) return st;
+    f->model = tide_host_strdup(f->sizes.model);
+    f->strategy = tide_host_strdup(f->sizes.strategy);
+    return f->model != NULL && f->strategy != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for the names of '%s'", path);
+}
+
 static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
     cli_plans plans = {0};
+    if (o->planning.profile.n_points > 0) return run_sizes(path, o, session, f, err);
     o->planning.allow_dynamic = o->decode == 0;
     o->planning.weights_registry = cli_session_registry(session);
     o->planning.mapped = cli_session_mapped(session);
@@ -300,6 +320,7 @@ static int run_file(const char *path, options *o) {
     cli_session_close(session);
     cli_session_result_deinit(&f.result);
     cli_decode_result_deinit(&f.decode);
+    cli_sizes_result_deinit(&f.sizes);
     tide_host_free(f.model);
     tide_host_free(f.strategy);
     return code;
@@ -359,6 +380,8 @@ static int take_option(void *ctx, int c) {
         if (n == 0) return cli_usage(cmd, "%s: at least 1 is needed", c == OPT_DECODE ? "--decode" : "--page-tokens");
         *(c == OPT_DECODE ? &o->decode : &o->page_tokens) = n;
         return CLI_EXIT_OK;
+    case OPT_PROFILE:
+        return cli_profile_add(cmd, &o->planning.profile, optarg) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case OPT_DEVICE:
         if (tide_device_parse(optarg, &o->spec.device, &err) != TIDE_OK) return cli_usage(cmd, "--device: %s", err.msg);
         return CLI_EXIT_OK;
@@ -401,6 +424,12 @@ static int check_options(const options *o) {
     const cli_command *cmd = &cli_command_run;
     if (o->naive && (o->plan_path != NULL || o->planning.strategy != NULL))
         return cli_usage(cmd, "--naive runs without a plan: leave --plan and --strategy out");
+    if (o->planning.profile.n_points > 0 &&
+        (o->naive || o->plan_path != NULL || o->decode > 0 || o->spec.contexts > 1 || o->spec.buffer_file != NULL ||
+         o->planning.input_dir != NULL))
+        return cli_usage(cmd,
+                         "--profile plans and runs in one context and feeds itself: leave --naive, --plan, --decode, "
+                         "--contexts, --input-dir and --buffer-file out");
     if (o->decode > 0 && o->plain_only != NULL)
         return cli_usage(cmd, "--decode N runs N steps in one context and feeds itself: leave %s out", o->plain_only);
     if (o->decode == 0 && o->page_tokens > 0) return cli_usage(cmd, "--page-tokens is of use with --decode only");
@@ -443,6 +472,7 @@ static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"plan", required_argument, NULL, OPT_PLAN},
                                           {"naive", no_argument, NULL, OPT_NAIVE},
+                                          {"profile", required_argument, NULL, OPT_PROFILE},
                                           {"runs", required_argument, NULL, 'n'},
                                           {"contexts", required_argument, NULL, OPT_CONTEXTS},
                                           {"device", required_argument, NULL, OPT_DEVICE},

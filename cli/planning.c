@@ -86,6 +86,7 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
                                           .n_shapes = n,
                                           .keeps_mapped = p->weights != CLI_WEIGHTS_COPY,
                                           .mapped = p->mapped,
+                                          .weights_of = p->weights_of,
                                           .weights_registry = p->weights_registry,
                                           .weights_align_bytes = p->align_bytes};
         st = contents != NULL ? tide_program_build_sizes(graph, &opt, contents, out, err) // takes the graph

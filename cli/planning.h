@@ -57,6 +57,7 @@ typedef struct cli_planning {
     uint64_t fold_max_bytes;         ///< constants that folding makes have at most so many bytes; 0: no limit
     uint64_t own_bytes;              ///< what planning a model may take itself; 0: 64 MiB and 20 times the file
     const char *input_dir;           ///< shapes of open extents come from here; NULL: only --shape
+    const tide_program *weights_of;  ///< of the same model at another size: equal weights are its own; may be NULL
     tide_registry *weights_registry; ///< where a program that will run puts its weights; NULL: it will not run
     tide_allocator *mapped;          ///< with a weights_registry: of weights that stay in their file
     cli_weights weights;             ///< what is done with weights that lie in a file

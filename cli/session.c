@@ -329,7 +329,7 @@ typedef struct worker {
 
 // ---- running ----
 
-static uint64_t blocks_allocated(const cli_session *s) {
+uint64_t cli_session_n_allocated(const cli_session *s) {
     tide_meter_kind total;
     tide_meter_total(s->meter, &total);
     return total.n_allocs;
@@ -349,7 +349,7 @@ static tide_status make_context(worker *w, tide_error *err) {
 /// The mark stands behind the first turns of all contexts; with several of them warm turns may come before it.
 static void end_first_turn(worker *w) {
     const cli_session_spec *spec = w->j->spec;
-    w->allocs_after_first = blocks_allocated(w->j->s);
+    w->allocs_after_first = cli_session_n_allocated(w->j->s);
     if (atomic_fetch_add(&w->j->n_warm, 1) + 1 == spec->contexts && spec->runs > 1) cli_session_mark_warm(w->j->s);
 }
 
@@ -428,7 +428,7 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
         uint64_t mark = 0;
         for (size_t i = 0; i < n; i++)
             mark = workers[i].allocs_after_first > mark ? workers[i].allocs_after_first : mark;
-        out->warm_allocations = blocks_allocated(j->s) - mark;
+        out->warm_allocations = cli_session_n_allocated(j->s) - mark;
         warm_arm(&j->s->warm, false); // copies of outputs do not count
         if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
         const bool *ran = tide_context_ran(workers[0].context);

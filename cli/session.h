@@ -38,6 +38,8 @@ tide_status cli_session_serve(cli_session *s, tide_memory_kind kind, tide_alloca
 const tide_observer *cli_session_observer(const cli_session *s);
 /// The first error of recording, which does not end a run; status TIDE_OK if there is none.
 const tide_error *cli_session_record_error(const cli_session *s);
+/// Blocks of all kinds that were allocated since the session was opened.
+uint64_t cli_session_n_allocated(const cli_session *s);
 /// The first turn of every context is over: a moment of the trace, with the name "warm".
 void cli_session_mark_warm(cli_session *s);
 /// No more runs; what was made inside must be given back before, or it counts as leaked. May be called twice. Takes

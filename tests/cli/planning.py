@@ -9,7 +9,7 @@ import unittest
 
 import scratch
 import tidemark
-from tidemark import SAMPLES, SHARED, SOURCE, Case, run
+from tidemark import SAMPLES, SHARED, SOURCE, Case, ask, run
 
 LENET = SAMPLES / "lenet5.json"
 SQUEEZENET = SAMPLES / "squeezenet1_1.json"
@@ -516,6 +516,27 @@ class Profiles(Case):
         # The order of the points changes nothing but their order.
         other = self.json("plan", DYNAMIC, "--profile", "x=16x64,1x64,4x64")
         self.assertEqual(plan_of(other)["bytes"], plan_of(doc)["bytes"])
+
+    def test_one_size_after_the_other_S27_24(self):
+        """run --profile: all in the buffer of the plan, nothing is allocated once each size has come."""
+        trace = self.dir / "sizes.db"
+        profile = ("--profile", "x=1x64:4x64:16x64")
+        doc = self.json("run", DYNAMIC, *profile, "-n", 4, "-o", trace, "--fill", "poison", "--leak-check")
+        self.assertEqual([(s["size"], s["runs"]) for s in doc["sizes"]], [(f"x={n}x64", 4) for n in (1, 4, 16)])
+        self.assertEqual((doc["programs_built"], doc["size_changes"], doc["warm_allocations"]), (3, 12, 0))
+        self.assertEqual(doc["leaks"]["blocks"] if isinstance(doc["leaks"], dict) else len(doc["leaks"]), 0)
+        kinds = {k["kind"]: k for k in doc["kinds"]}
+        plan = plan_of(self.json("plan", DYNAMIC, *profile))
+        self.assertEqual((kinds["Workspace"]["peak_bytes"], kinds["Workspace"]["allocations"]), (plan["bytes"], 1))
+        self.assertEqual({d for d, in ask(trace, "SELECT difference_bytes FROM predicted_vs_measured")}, {0})
+        self.assertEqual(ask(trace, "SELECT count(*) FROM executions"), [(12,)])
+        # Weights are there once, whatever the number of sizes.
+        one = {k["kind"]: k for k in self.json("run", DYNAMIC, "--shape", "x=16x64", "-n", 1)["kinds"]}
+        self.assertEqual(kinds["Persistent"]["peak_bytes"], one["Persistent"]["peak_bytes"])
+        for more in (["--naive"], ["--contexts", "2"], ["--plan", trace], ["--decode", "2"]):
+            self.refused(2, "run", DYNAMIC, *profile, *more, says=["--profile plans and runs in one context"])
+        self.refused(3, "run", SAMPLES / "lenet5.json", "--profile", "input=1x1x28x28,1x1x14x14")
+        self.assertIn("all in one buffer", self.ok("run", DYNAMIC, *profile, "-n", 1).stdout)
 
     def test_every_size_runs_on_the_one_plan_S27_23(self):
         """S27-23: points and what lies between them run on it without a new allocation. Views, what is overwritten and
