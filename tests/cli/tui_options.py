@@ -81,6 +81,21 @@ class Output(Case):
                     self.assertEqual(doc["hidden_items"], len(whole["rows"]) - len(doc["rows"]))
                     self.assertEqual(doc["window"], [begin, end])
 
+    def test_several_contexts(self):
+        """Each has a buffer: the line of the plan stands once for each, and pools go by the context's number."""
+        self.ok("run", LENET, "-n", 2, "--contexts", 3, "-o", self.trace)
+        plan = ask(self.trace, "SELECT plan_bytes FROM run")[0][0]
+        frame = self.once(self.trace, "--view", "1", size="160x48")
+        self.assertRegex(frame, rf"plans of 3 contexts(?: = lower bounds)? {3 * plan / 1024:.2f} KiB \+ |3 plans(?:=bounds)? ")
+        self.assertIn("in 3 contexts", frame)
+        frame = self.once(self.trace, "--view", "4", size="160x48")
+        for words in ("buffer #1", "buffer #2", "buffer #3"):
+            self.assertIn(words, frame)
+        self.assertNotIn("wastes most", frame)  # they are alike
+        self.ok("report", self.trace, "-o", self.dir / "r.json")
+        levels = json.loads((self.dir / "r.json").read_text())["sides"][0]["levels"]
+        self.assertEqual((levels["contexts"], levels["plan_bytes"] - levels["below_bytes"]), (3, 3 * plan))
+
     def test_the_table_is_the_plans(self):
         """Numbers of the table at the peak sum to the peak that `plan` prints."""
         doc = self.json("plan", UNET)

@@ -125,12 +125,17 @@ char *tide_tui_key_of(tide_tui_action action, char *buf, size_t buf_bytes) {
 
 static bool is_one_of_several(const tide_pools *pools, size_t row) {
     for (size_t i = 0; i < pools->n; i++)
-        if (i != row && strcmp(pools->items[i].name, pools->items[row].name) == 0) return true;
+        if (i != row && pools->items[i].context == pools->items[row].context &&
+            strcmp(pools->items[i].name, pools->items[row].name) == 0)
+            return true;
     return false;
 }
 
 void tide_tui_say_pool(const tide_tui_scene *s, size_t row, char *buf, size_t buf_bytes) {
     const tide_pool *p = &s->pools->items[row];
-    snprintf(buf, buf_bytes, is_one_of_several(s->pools, row) ? "%s %s" : "%s", tide_tui_named(p->name),
-             tide_memory_kind_name(p->kind));
+    const bool several = is_one_of_several(s->pools, row);
+    char context[24] = "";
+    if (p->context > 0) snprintf(context, sizeof context, " #%" PRIu32, p->context);
+    snprintf(buf, buf_bytes, "%s%s%s%s", tide_tui_named(p->name), context, several ? " " : "",
+             several ? tide_memory_kind_name(p->kind) : "");
 }

@@ -117,11 +117,12 @@ static size_t most_unused(const tide_pools *pools) {
     return best;
 }
 
-/// Of a plan's pools the one that leaves most unused on average; SIZE_MAX: there are not several.
+/// Of a plan's pools the one that leaves most unused on average; SIZE_MAX: there are not several. Each context has the
+/// same: the first one's are looked at.
 static size_t most_wasted(const tide_pools *pools) {
     size_t best = SIZE_MAX, n = 0;
     for (size_t i = 0; i < pools->n; i++) {
-        if (!pools->items[i].is_planned) continue;
+        if (!pools->items[i].is_planned || pools->items[i].context > 1) continue;
         n++;
         if (best == SIZE_MAX || pools->items[i].wasted_bytes > pools->items[best].wasted_bytes) best = i;
     }

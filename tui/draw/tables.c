@@ -15,6 +15,7 @@
 //     >    3  relu1       1.00 MiB        0 B   3.20 MiB   <- cursor
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "tui/draw/draw.h"
 #include "tui/draw/format.h"
@@ -121,8 +122,14 @@ void tide_tui_draw_table(const tide_tui_view *v) {
     const tide_moment highest = s->a->peak;
     const bool peak = at.t == highest.t &&
                       (!s->a->is_trace || at.event == highest.event || live == NULL || live->bytes == s->a->peak_bytes);
-    snprintf(title, sizeof title, "live at %s%s", tide_tui_when_named(s->a, at.t, when, sizeof when),
-             peak ? ", peak" : "");
+    const int room = s->layout->panes[TIDE_TUI_PANE_TABLE].w - 4 - (int)strlen("table: ");
+    for (int form = 0; form < 2; form++) { // without the step rather than with a word that is cut
+        snprintf(title, sizeof title, "live at %s%s",
+                 form == 0 ? tide_tui_when_named(s->a, at.t, when, sizeof when)
+                           : tide_tui_when(s->a, at.t, when, sizeof when),
+                 peak ? ", peak" : "");
+        if (tide_tui_text_width(v->glyphs, title) <= room) break;
+    }
     const size_t n_unused = live != NULL ? count_unused(live) : 0, n_items = live != NULL ? live->n - n_unused : 0;
     if (live != NULL)
         snprintf(facts, sizeof facts, "%s %s%s, %s", tide_tui_exact(n_items, n, sizeof n),

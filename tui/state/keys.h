@@ -79,7 +79,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(HIGHEST, "highest", "", "the highest peak of all", MOVE)                                                        \
     XX(PREVIOUS_RUN, "previous-run", "", "to where the execution before begins", MOVE)                                 \
     XX(NEXT_RUN, "next-run", "", "to where the next execution begins", MOVE)                                           \
-    XX(RUN, "run", "NUMBER", "show one execution: 0 the first, cold, warm", MOVE)                                      \
+    XX(RUN, "run", "NUMBER", "one execution alone: 0, cold, warm, all", MOVE)                                          \
     XX(GOTO, "goto", "STEP|TIME|ADDRESS", "go to a step, time, 50%, address, exec:12:5, fragmented", MOVE)             \
     XX(ZOOM_IN, "zoom-in", "", "zoom in at the cursor", ZOOM)                                                          \
     XX(ZOOM_OUT, "zoom-out", "", "zoom out", ZOOM)                                                                     \
