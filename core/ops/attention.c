@@ -86,6 +86,8 @@ static tide_status read_attributes(const tide_node *node, attention *a, tide_err
     if (precision != TIDE_F32)
         return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED,
                             "softmax_precision is %lld; this kernel takes 1, float32", (long long)precision);
+    if (tide_node_attr(node, "left_window_size") != NULL || tide_node_attr(node, "right_window_size") != NULL)
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "a window of keys is not implemented");
     if (!(a->cap >= 0) || isinf(a->cap))
         return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT, "softcap is %g, must be 0 (none) or more", (double)a->cap);
     return TIDE_OK;

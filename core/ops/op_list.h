@@ -44,7 +44,7 @@
 #define TIDE_OP_LIST_TRANSFORMER(XX)                                                                                   \
     XX(attention) XX(attention_fused) XX(skip_layer_norm) XX(skip_rms_norm) XX(embed_layer_norm) XX(gelu_fused)        \
     XX(bias_gelu) XX(fast_gelu) XX(quick_gelu) XX(fused_matmul) XX(transpose_matmul) XX(rms_norm)                      \
-    XX(rotary_embedding) XX(swish) XX(mish)
+    XX(rotary_embedding) XX(swish) XX(mish) XX(tensor_scatter)
 
 /// Signals, training, and what is left.
 #define TIDE_OP_LIST_SIGNAL(XX)                                                                                        \

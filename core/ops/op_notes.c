@@ -86,13 +86,13 @@
     XX(qlinear_matmul, BYTES, 0, "y_scale and y_zero_point for each row")                                               \
     XX(conv_integer, BYTES, 0, NULL) XX(qlinear_conv, BYTES, 0, NULL) XX(rnn, F32, 0, NULL) XX(gru, F32, 0, NULL)      \
     XX(lstm, F32, 0, NULL)                                                                                             \
-    XX(attention, F32, 0, "softmax_precision other than float32")                                                      \
+    XX(attention, F32, 0, "softmax_precision other than float32, windows of keys")                                                      \
     XX(attention_fused, F32, 0, "do_rotary, past_present_share_buffer, a mask_index of rank 4")                        \
     XX(skip_layer_norm, F32, 0, NULL) XX(skip_rms_norm, F32, 0, NULL) XX(embed_layer_norm, F32, 2, NULL)               \
     XX(gelu_fused, F32, 0, NULL) XX(bias_gelu, F32, 0, NULL) XX(fast_gelu, F32, 0, NULL) XX(quick_gelu, F32, 0, NULL)  \
     XX(fused_matmul, F32, 0, NULL) XX(transpose_matmul, F32, 0, NULL)                                                  \
     XX(rms_norm, F32, 0, "stash_type other than float32") XX(rotary_embedding, F32, 0, NULL) XX(swish, F32, 0, NULL)   \
-    XX(mish, F32, 0, NULL)
+    XX(mish, F32, 0, NULL) XX(tensor_scatter, ALL, 0, NULL)
 
 #define NOTES_SIGNAL(XX)                                                                                               \
     XX(top_k_1, NUMBERS, 0, NULL) XX(top_k_10, NUMBERS, 0, NULL) XX(max_unpool, ALL, 0, NULL)                          \

@@ -78,6 +78,10 @@ static bool special_inputs(one_op *o, tide_dtype dtype, tide_shape full, tide_rn
         number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){1, full.dims[0], cols}), rng);
         for (size_t i = 1; i < 3; i++)
             number_in(o, i, dtype, tide_shape_make(3, (int64_t[]){1, full.dims[0], cols / 2}), rng);
+    } else if (is(def, "TensorScatter")) {
+        number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){1, full.dims[0], cols}), rng);
+        number_in(o, 1, dtype, tide_shape_make(3, (int64_t[]){1, 1, cols}), rng);
+        whole_in(o, 2, "1", full.dims[0] - 1, 0);
     } else if (is(def, "LayerNormalization")) {
         for (size_t i = 1; i < o->node.n_inputs; i++) number_in(o, i, dtype, tide_shape_make(1, &cols), rng);
     } else if (is(def, "Clip")) {

@@ -215,6 +215,7 @@ static const struct {
     {"", "RMSNormalization", 23, "BxSxI SxI", "axis=1"},
     {"", "RotaryEmbedding", 23, "BxSxI BxSxC BxSxC", "num_heads=H"},
     {"", "RotaryEmbedding", 23, "BxHxSxI PxC PxC i64:BxS", ""},
+    {"", "TensorScatter", 24, "BxHxTxD BxHxSxD i64:B", ""},
     {"", "DFT", 17, "BxSx1", ""},
     {"", "DFT", 17, "BxSx2", "inverse=1"},
     {"", "MaxPool", 12, "BxCxSxI", "kernel_shape=[K,K] pads=[P,P,P,P]"},

@@ -479,6 +479,36 @@ static void test_rotary_embedding(void **state) {
     run_rotary("2x5x0x8 2x0x4 2x0x4", "", NULL);
 }
 
+// ---- TensorScatter ----
+
+static void run_scatter(const char *in, const char *attrs, const int64_t *begins) {
+    nn_case c;
+    nn_make(&c, "TensorScatter", 24, in, attrs, 1);
+    if (begins != NULL) give_ints(&c, 2, begins);
+    nn_run(&c);
+    const int64_t batch = dim(&c, 0, 0), heads = dim(&c, 0, 1), length = dim(&c, 0, 2), d = dim(&c, 0, 3),
+                  n = dim(&c, 1, 2);
+    for (int64_t e = 0; e < batch * heads * length * d; e++) {
+        const int64_t row = e / d, head = row / length, begin = begins != NULL ? begins[head / heads] : 0;
+        const int64_t i = (row % length - begin + length) % length; // of the update, if it is that long
+        const double want = i < n ? at(&c, 1, (head * n + i) * d + e % d) : at(&c, 0, e);
+        if ((double)nn_f32(&c.out[0])[e] != want)
+            fail_msg("element %lld is %g", (long long)e, (double)nn_f32(&c.out[0])[e]);
+    }
+    nn_done(&c);
+}
+
+static void test_tensor_scatter(void **state) {
+    (void)state;
+    static const int64_t begins[] = {3, 1}, late[] = {4, 2};
+    run_scatter("2x3x5x4 2x3x2x4 i64:2", "", begins);
+    run_scatter("2x3x5x4 2x3x2x4 i64:2", "mode=circular", late);
+    run_scatter("2x3x5x4 2x3x2x4", "axis=2", NULL);
+    run_scatter("2x3x5x4 2x3x5x4", "", NULL);
+    run_scatter("2x3x5x4 2x3x0x4 i64:2", "", begins);
+    run_scatter("0x3x5x4 0x3x2x4 i64:0", "", begins);
+}
+
 // ---- Gelu and its kin, FusedMatMul ----
 
 static double gelu_of(const char *op, double v, double alpha) {
@@ -583,6 +613,8 @@ static void test_what_is_refused(void **state) {
         {"Attention", 23, "2x2x4x8 2x2x4x8 2x2x4x8 3x4", "", TIDE_ERR_BAD_INPUT, "does not broadcast to [2x2x4x4]"},
         {"Attention", 23, "2x2x4x8 2x2x4x8 2x2x4x8 - 2x2x4x8", "", TIDE_ERR_BAD_INPUT, "go together"},
         {"Attention", 23, "2x2x4x8 2x2x4x8 2x2x4x8", "softmax_precision=10", TIDE_ERR_NOT_IMPLEMENTED, "is 10"},
+        {"Attention", 25, "2x2x4x8 2x2x4x8 2x2x4x8", "left_window_size=2", TIDE_ERR_NOT_IMPLEMENTED,
+         "a window of keys"},
         {"Attention", 23, "2x2x4x8 2x2x4x8 2x2x4x8", "qk_matmul_output_mode=4", TIDE_ERR_BAD_INPUT, "must be 0 to 3"},
         {"Attention", 23, "u8:2x2x4x8 2x2x4x8 2x2x4x8", "", TIDE_ERR_NOT_IMPLEMENTED, "Q is uint8"},
         {"Attention", 24, "2x2x4x8 2x2x4x8 2x2x4x8 - 2x2x1x8 2x2x1x8 i64:2", "", TIDE_ERR_BAD_INPUT,
@@ -610,6 +642,9 @@ static void test_what_is_refused(void **state) {
         {"RotaryEmbedding", 23, "2x3x40 7x4 7x4 i64:2x3", "num_heads=7", TIDE_ERR_BAD_INPUT, "does not divide 40"},
         {"RotaryEmbedding", 23, "2x5x3x8 7x3 7x3 i64:2x3", "", TIDE_ERR_BAD_INPUT, "cos_cache is [7x3], must be [7x4]"},
         {"RotaryEmbedding", 23, "2x5x3x7 2x3x3 2x3x3", "", TIDE_ERR_BAD_INPUT, "cannot turn in pairs"},
+        {"TensorScatter", 24, "2x3x5x4 2x3x6x4", "", TIDE_ERR_BAD_INPUT, "update is [2x3x6x4]"},
+        {"TensorScatter", 24, "2x3x5x4 2x3x2x4", "axis=0", TIDE_ERR_BAD_INPUT, "axis 0"},
+        {"TensorScatter", 24, "2x3x5x4 2x3x2x4", "mode=round", TIDE_ERR_BAD_INPUT, "mode is 'round'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         nn_case c;
@@ -637,6 +672,8 @@ static void test_indices_out_of_range(void **state) {
          "word 5 is outside of a table of 5"},
         {"com.microsoft.EmbedLayerNormalization", 1, "i32:1x2 - 5x9 7x9 - 9 9", 0, -1, "word -1 is outside"},
         {"RotaryEmbedding", 23, "1x5x2x8 7x4 7x4 i64:1x2", 3, 7, "position 7 is outside of a table of 7"},
+        {"TensorScatter", 24, "1x2x6x8 1x2x3x8 i64:1", 2, 4, "write_indices[0] is 4, must be 0 to 3"},
+        {"TensorScatter", 24, "1x2x6x8 1x2x3x8 i64:1", 2, -1, "write_indices[0] is -1"},
         {"Attention", 24, "1x2x3x8 1x2x6x8 1x2x6x8 - - - i64:1", 6, 7, "nonpad_kv_seqlen[0] is 7 of 6 keys"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -660,11 +697,17 @@ static void test_indices_out_of_range(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_attention),       tide_unit_test(test_fused_attention),
-        tide_unit_test(test_skip_norm),       tide_unit_test(test_embed_norm),
-        tide_unit_test(test_rms_norm),        tide_unit_test(test_rotary_embedding),
-        tide_unit_test(test_gelus),           tide_unit_test(test_fused_matmul),
-        tide_unit_test(test_what_is_refused), tide_unit_test(test_indices_out_of_range),
+        tide_unit_test(test_attention),
+        tide_unit_test(test_fused_attention),
+        tide_unit_test(test_skip_norm),
+        tide_unit_test(test_embed_norm),
+        tide_unit_test(test_rms_norm),
+        tide_unit_test(test_rotary_embedding),
+        tide_unit_test(test_tensor_scatter),
+        tide_unit_test(test_gelus),
+        tide_unit_test(test_fused_matmul),
+        tide_unit_test(test_what_is_refused),
+        tide_unit_test(test_indices_out_of_range),
     };
     return cmocka_run_group_tests_name("operators of transformers", tests, NULL, NULL);
 }
