@@ -299,13 +299,13 @@ static tide_status bind_results(importer *im, scope *s, Onnx__NodeProto *const *
 }
 
 /// The attribute itself, or the one of the call that it refers to. *out NULL: the call does not have it.
-static tide_status resolve_attr(importer *im, Onnx__AttributeProto *a, Onnx__AttributeProto **out) {
+static tide_status resolve_attr(importer *im, const char *node, Onnx__AttributeProto *a, Onnx__AttributeProto **out) {
     const scope *s = im->scope;
     while (a != NULL && tide__onnx_str(a->ref_attr_name)[0] != '\0') {
         while (s != NULL && s->function == NULL) s = s->up;
         if (s == NULL)
-            return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "attribute '%s' refers to one of a function",
-                             tide__onnx_str(a->name));
+            return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "attribute '%s' of node '%s' refers to one of a function",
+                             tide__onnx_str(a->name), node);
         Onnx__AttributeProto *found = NULL;
         for (size_t i = 0; i < s->call->n_attribute && found == NULL; i++) {
             if (strcmp(tide__onnx_str(s->call->attribute[i]->name), a->ref_attr_name) == 0)
@@ -325,7 +325,7 @@ static bool is_body(const Onnx__AttributeProto *a) { return a->g != NULL; }
 static tide_status add_attrs(importer *im, uint32_t node_i, const Onnx__NodeProto *n, bool but_bodies) {
     for (size_t k = 0; k < n->n_attribute; k++) {
         Onnx__AttributeProto *a;
-        TIDE_TRY(resolve_attr(im, n->attribute[k], &a));
+        TIDE_TRY(resolve_attr(im, im->g->nodes[node_i].name, n->attribute[k], &a));
         if (a == NULL || (but_bodies && is_body(a))) continue;
         const char *name = tide__onnx_str(n->attribute[k]->name);
         TIDE_TRY(tide__onnx_attr_add(im->g, node_i, name, a, im->from, im->err));
@@ -339,7 +339,7 @@ static tide_status add_constant_node(importer *im, const Onnx__NodeProto *n) {
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "Constant '%s' has %zu outputs, it needs one",
                          tide__onnx_str(n->name), n->n_output);
     Onnx__AttributeProto *a = NULL;
-    if (n->n_attribute == 1) TIDE_TRY(resolve_attr(im, n->attribute[0], &a));
+    if (n->n_attribute == 1) TIDE_TRY(resolve_attr(im, label, n->attribute[0], &a));
     if (a == NULL)
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "the Constant for '%s' has %zu attributes, it needs one", label,
                          n->n_attribute == 1 ? (size_t)0 : n->n_attribute);
@@ -402,7 +402,7 @@ static tide_status find_body(importer *im, const Onnx__NodeProto *n, const char 
     for (size_t k = 0; k < n->n_attribute; k++) {
         Onnx__AttributeProto *a;
         if (strcmp(tide__onnx_str(n->attribute[k]->name), attr) != 0) continue;
-        TIDE_TRY(resolve_attr(im, n->attribute[k], &a));
+        TIDE_TRY(resolve_attr(im, tide__onnx_str(n->name), n->attribute[k], &a));
         if (a == NULL || a->g == NULL) break;
         *out = a->g;
         return TIDE_OK;
