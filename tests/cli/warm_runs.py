@@ -64,7 +64,9 @@ class WarmRuns(Case):
             self.assertEqual(re.findall("counted.*", few.stderr), re.findall("counted.*", many.stderr), name)
 
     def test_several_contexts(self):
-        """Each thread has what its own first runs took."""
+        """Each thread has what its own first runs took. With kernels that all processors have: with this one's own two
+        runs of one length differ by hundreds of calls at times, in the loading of several contexts."""
+        self.kernels = {}
         few, many = (self.counts(n, "--contexts", 3, SAMPLES / "unet.json") for n in (FEW, FEW + MORE))
         for call, n in many.items():
             self.assertLess(abs(n - few[call]), 40, call)  # threads start and end in any order
