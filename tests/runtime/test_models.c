@@ -12,10 +12,10 @@
 #include "rt_util.h"
 
 static const char *const models[] = {
-    "mnist-8",          "ultraface-rfb-320",  "fastestdet",         "yunet-n-dynamic",
-    "superres-espcn",   "crepe-tiny",         "basic-pitch",        "selfie-segmentation",
-    "vit-pgd-2-3-16",   "bert-toy",           "light-squeezenet",   "light-resnet50",
-    "light-shufflenet", "light-bvlc-alexnet", "light-inception-v1", "light-densenet121",
+    "mnist-8",          "ultraface-rfb-320", "fastestdet",          "yunet-n-dynamic",    "superres-espcn",
+    "crepe-tiny",       "basic-pitch",       "selfie-segmentation", "vit-pgd-2-3-16",     "bert-toy",
+    "light-squeezenet", "light-resnet50",    "scan-lstm-cntk",      "silero-vad",         "loop-crop-resize",
+    "tiny-llm-kv",      "light-shufflenet",  "light-bvlc-alexnet",  "light-inception-v1", "light-densenet121",
 };
 enum { N_MODELS = sizeof models / sizeof models[0], MAX_PORTS = 16 };
 
@@ -85,7 +85,8 @@ static tide_program *build(const char *model, const data_set *s, tide_registry *
     assert_int_equal(g->n_inputs, s->n_in);
     for (size_t i = 0; i < s->n_in; i++)
         shapes[i] = (tide_shape_binding){.name = g->values[g->inputs[i]].name, .shape = *tide_tensor_shape(s->in[i])};
-    const tide_program_options opt = {.shapes = shapes, .n_shapes = s->n_in, .weights_registry = registry};
+    const tide_program_options opt = {
+        .shapes = shapes, .n_shapes = s->n_in, .weights_registry = registry, .allow_dynamic = true};
     tide_program *p;
     assert_tide_ok(tide_program_build(g, &opt, &p, &err), &err);
     return p;
@@ -106,6 +107,9 @@ static tide_context *run_mode(rt_rig *rig, const data_set *s, tide_program *p, c
     for (int kind = 0; kind < TIDE_N_KINDS; kind++) {
         uint64_t want = tide_memory_plan_predicted(m, (tide_memory_kind)kind);
         if (mode == TIDE_RUN_NAIVE && kind == TIDE_KIND_WORKSPACE) want = m->naive_peak_bytes;
+        if (mode == TIDE_RUN_NAIVE && kind == TIDE_KIND_WORKSPACE && tide_context_ran(c) != NULL)
+            assert_tide_ok(tide_memory_plan_naive_peak(m, tide_context_ran(c), &want, &err), &err);
+        if (kind == TIDE_DYNAMIC_KIND && m->lifetimes.n_dynamic > 0) continue; // sized while running
         // Outputs of contexts that are still there for comparing.
         const uint64_t of_others = kind == TIDE_KIND_DEFAULT ? before[kind].live_bytes : 0;
         uint64_t inputs = 0;
