@@ -285,6 +285,13 @@ def _(t, typed):
     t.assertIn("reserved", t.type(typed))
 
 
+@line("tidemark run --profile x=1x64:8x64:32x64 m.onnx")
+def _(t, typed):
+    told = t.type(typed.replace("m.onnx", str(SAMPLES / "dynamic_batch.json")))
+    for word in ("x=1x64", "x=8x64", "x=32x64", "programs built: 3, all in one buffer"):
+        t.assertIn(word, told)
+
+
 @line("tidemark run --decode 64 decoder.json")
 def _(t, typed):
     shutil.copy(SAMPLES / "decoder_step.json", t.dir / "decoder.json")
@@ -428,6 +435,13 @@ def _(t, typed):
 def _(t, typed):
     told = t.type(typed)
     for word in ("Workspace", "KVCache", "cpu_caching", "stream_caching"):
+        t.assertIn(word, told)
+
+
+@line("tidemark operators")
+def _(t, typed):
+    told = t.type(typed)
+    for word in ("ai.onnx", "com.microsoft", "Conv", "Loop", "13 and later"):
         t.assertIn(word, told)
 
 
