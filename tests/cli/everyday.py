@@ -287,7 +287,8 @@ def _(t, typed):
 
 @line("tidemark run --profile x=1x64:8x64:32x64 m.onnx")
 def _(t, typed):
-    told = t.type(typed.replace("m.onnx", str(SAMPLES / "dynamic_batch.json")))
+    shutil.copy(SAMPLES / "dynamic_batch.json", t.dir / "m.onnx")  # a FILE is found by its content
+    told = t.type(typed)
     for word in ("x=1x64", "x=8x64", "x=32x64", "programs built: 3, all in one buffer"):
         t.assertIn(word, told)
 
