@@ -14,7 +14,7 @@ static const char *const drains[] = {"thread", "process"};
 enum { N_DRAINS = 2 };
 enum { ALL_EVENTS = 150000 }; ///< of each of two threads, in make soak
 
-static uint64_t n_events(void) { return (uint64_t)tide_test_rounds(40000, ALL_EVENTS); }
+static uint64_t n_events(void) { return (uint64_t)tide_test_rounds(60000, ALL_EVENTS); }
 /// The byte, of so many that all events take, at which the same share of those of a run has been written.
 static uint64_t share(uint64_t bytes) { return bytes * n_events() / ALL_EVENTS; }
 
