@@ -52,13 +52,10 @@ static tide_status read_process(tide_json_reader *r, const json_t *root, tide_pr
 }
 
 static tide_status read_region(tide_json_reader *r, const json_t *entry, tide_plan_region *out) {
-    static const char *const names[] = {"then", "else", "loop", "scan"};
     const char *word;
     TIDE_TRY(tide_json_get_text(r, entry, "kind", &word));
-    size_t k = 0;
-    while (k < 4 && strcmp(names[k], word) != 0) k++;
-    if (k == 4) return BAD(r, "kind", "'%s' is no kind of a region: then, else, loop or scan", word);
-    out->kind = (tide_body_kind)k;
+    if (!tide_body_kind_parse(word, &out->kind))
+        return BAD(r, "kind", "'%s' is no kind of a region: then, else, loop or scan", word);
     TIDE_TRY(tide_json_get_count(r, entry, "open", &out->open_step));
     TIDE_TRY(tide_json_get_count(r, entry, "begin", &out->begin_step));
     return tide_json_get_count(r, entry, "end", &out->end_step);

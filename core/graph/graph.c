@@ -12,6 +12,7 @@
 #include "core/base/pages.h"
 #include "core/graph/graph_internal.h"
 #include "core/graph/passes.h"
+#include "core/graph/region.h"
 
 // ---- creating and destroying ----
 
@@ -259,7 +260,19 @@ static bool ends_hold(const tide_graph *g) {
     return true;
 }
 
+/// A region lies in one that was there before; the nodes at its ends know it, as long as they live.
+static bool region_holds(const tide_graph *g, uint32_t number) {
+    const tide_region *r = tide_region_of(g, number);
+    if (r->parent >= number || r->other > g->n_regions || r->open >= g->n_nodes) return false;
+    if (r->close == TIDE_NO_NODE) return true; // is being read
+    if (r->close >= g->n_nodes || g->nodes[r->close].closes != number) return false;
+    return g->nodes[r->close].dead || (!g->nodes[r->open].dead && g->nodes[r->open].opens != 0);
+}
+
 bool tide__graph_holds(const tide_graph *g) {
+    for (uint32_t r = 1; r <= g->n_regions; r++) {
+        if (!region_holds(g, r)) return false;
+    }
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         if (!node_holds(g, i)) return false;
     }

@@ -83,14 +83,12 @@ static tide_status same_as(const tide_graph *g, const tide_node *n, uint32_t val
 
 static tide_status scan_axis(const tide_node *n, const char *attr, size_t k, const tide_value *v, int32_t rank,
                              int32_t *out, tide_error *err) {
+    *out = tide_region_axis(n, attr, k, rank);
+    if (*out >= 0) return TIDE_OK;
     size_t len;
     const int64_t *axes = tide_node_attr_ints(n, attr, &len);
-    const int64_t axis = k < len ? axes[k] : 0;
-    if (axis < -(int64_t)rank || axis >= rank)
-        return FAIL(err, n, TIDE_ERR_BAD_INPUT, "%s: axis %" PRId64 " of '%s', which has %d extents", attr, axis,
-                    v->name, (int)rank);
-    *out = (int32_t)(axis < 0 ? axis + rank : axis);
-    return TIDE_OK;
+    return FAIL(err, n, TIDE_ERR_BAD_INPUT, "%s: axis %" PRId64 " of '%s', which has %d extents", attr,
+                k < len ? axes[k] : 0, v->name, (int)rank);
 }
 
 /// One item of sequence `k` of a Scan: the sequence without the axis along which it goes.

@@ -24,6 +24,14 @@ tide_status tide_graph_add_region(tide_graph *g, const tide_region *r, uint32_t 
     return TIDE_OK;
 }
 
+int32_t tide_region_axis(const tide_node *open, const char *attr, size_t k, int32_t rank) {
+    size_t len;
+    const int64_t *axes = tide_node_attr_ints(open, attr, &len);
+    const int64_t axis = k < len ? axes[k] : 0;
+    if (axis < -(int64_t)rank || axis >= rank) return -1;
+    return (int32_t)(axis < 0 ? axis + rank : axis);
+}
+
 // ---- the closing node ----
 
 static const char *close_op(const tide_region *r) { return tide_region_repeats(r) ? "NextIteration" : "Merge"; }

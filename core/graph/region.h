@@ -70,6 +70,9 @@ static inline size_t tide_region_n_results(const tide_region *r) {
     return tide_region_first_next(r) + r->n_carried + (tide_region_repeats(r) ? r->n_collected : 0);
 }
 
+/// Along which axis of a tensor of `rank` extents item `k` of a Scan goes: `attr` is scan_input_axes or
+/// scan_output_axes. -1: the node names one that the tensor does not have.
+int32_t tide_region_axis(const tide_node *open, const char *attr, size_t k, int32_t rank);
 /// Add a region; nodes that are added to it set node->region to its number. `r` without close; its depth is set here.
 /// @return TIDE_ERR_NOT_IMPLEMENTED past TIDE_REGION_MAX_DEPTH; TIDE_ERR_NOMEM
 tide_status tide_graph_add_region(tide_graph *g, const tide_region *r, uint32_t *number,

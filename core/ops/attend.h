@@ -4,7 +4,7 @@
 //
 //     score[j] = scale * (q · key[j])    weight = softmax(score)    y = sum of weight[j] * value[j]
 //
-// Keys and values lie in two stretches, those of a cache and those of now, so that nobody has to put them together.
+// Keys and values lie in two stretches, those of a cache and those of now, so that they need not be put together.
 // float32; one row of scores is all the scratch there is.
 #ifndef TIDE_CORE_OPS_ATTEND_H
 #define TIDE_CORE_OPS_ATTEND_H

@@ -236,7 +236,7 @@ static tide_status prepare(tide_context *c, tide__context_step *s, dynamic_kerne
     return take_scratch(c, d, err);
 }
 
-/// Scratch ends here, and a graph output is looked at by nobody later.
+/// Scratch ends here, and a graph output is not looked at later.
 static tide_status check_written(const tide_context *c, const dynamic_kernel *d, tide_error *err) {
     const tide_node *node = d->kernel.node;
     TIDE_TRY(check_zone(c, d->scratch, d->kernel.workspace_bytes, "scratch of", node->name, err));

@@ -9,7 +9,7 @@
 //                     it
 //
 // Copies are of tensors in the plan (or of the caller); a dynamic value becomes another tensor instead, and lies
-// where that one lies. What a Loop collects while nobody knows how often it will go round grows by doubling.
+// where that one lies. What a Loop collects grows by doubling where it is not known how often the Loop will go round.
 #include <inttypes.h>
 #include <string.h>
 
@@ -119,14 +119,6 @@ static void copy_row(const rows *r, int64_t at, char *part, bool into_part) {
     }
 }
 
-/// Of a Scan; a Loop collects along the first axis.
-static int32_t axis_of(const turn *t, const char *attr, size_t k, int32_t rank) {
-    size_t len;
-    const int64_t *axes = tide_node_attr_ints(t->open, attr, &len);
-    const int64_t axis = k < len ? axes[k] : 0;
-    return (int32_t)(axis < 0 ? axis + rank : axis);
-}
-
 static bool is_backward(const turn *t, const char *attr, size_t k) {
     size_t len;
     const int64_t *directions = tide_node_attr_ints(t->open, attr, &len);
@@ -134,9 +126,9 @@ static bool is_backward(const turn *t, const char *attr, size_t k) {
 }
 
 static tide_status check_axis(const turn *t, uint32_t value_i, int32_t axis, int32_t rank, tide_error *err) {
-    if (axis >= 0 && axis < rank) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' has %d extents, none along axis %d", name_of(t->c, value_i),
-                     (int)rank, (int)axis);
+    if (axis >= 0) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' has %d extents, and not the axis that the node names",
+                     name_of(t->c, value_i), (int)rank);
 }
 
 // ---- sequences of a Scan ----
@@ -146,7 +138,7 @@ static uint32_t item_of(const turn *t, size_t k) { return t->open->outputs[t->r-
 
 static tide_status read_sequence(const turn *t, size_t k, tide_operand *o, int32_t *axis, tide_error *err) {
     TIDE_TRY(tide__context_operand(t->c, sequence_of(t, k), o, err));
-    *axis = axis_of(t, "scan_input_axes", k, o->shape.rank);
+    *axis = tide_region_axis(t->open, "scan_input_axes", k, o->shape.rank);
     return check_axis(t, sequence_of(t, k), *axis, o->shape.rank, err);
 }
 
@@ -201,7 +193,7 @@ static uint32_t part_of(const turn *t, size_t k) {
 static tide_status collected_shape(const turn *t, size_t k, const tide_operand *part, int64_t n, tide_operand *out,
                                    int32_t *axis, tide_error *err) {
     const int32_t rank = part->shape.rank + 1;
-    *axis = t->r->kind == TIDE_REGION_SCAN ? axis_of(t, "scan_output_axes", k, rank) : 0;
+    *axis = t->r->kind == TIDE_REGION_SCAN ? tide_region_axis(t->open, "scan_output_axes", k, rank) : 0;
     if (rank > TIDE_MAX_RANK)
         return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "'%s' would have %d extents, %d are the most",
                          name_of(t->c, collected_of(t, k)), (int)rank, TIDE_MAX_RANK);
@@ -230,15 +222,18 @@ static tide_status make_room(const turn *t, size_t k, const tide_operand *part, 
     return st;
 }
 
-/// Whether a part has the shape of those that are there already.
-static bool fits(const turn *t, size_t k, const tide_operand *part, int32_t *axis, tide_operand *whole,
-                 tide_error *err) {
+/// The place of all of them, in which `part` must have the shape of one.
+static tide_status find_place(const turn *t, size_t k, const tide_operand *part, int32_t *axis, tide_operand *whole,
+                              tide_error *err) {
     tide_operand want;
-    if (tide__context_operand(t->c, collected_of(t, k), whole, err) != TIDE_OK) return false;
-    if (collected_shape(t, k, part, 0, &want, axis, err) != TIDE_OK || want.shape.rank != whole->shape.rank)
-        return false;
-    want.shape.dims[*axis] = whole->shape.dims[*axis];
-    return want.dtype == whole->dtype && tide_shape_equal(&want.shape, &whole->shape);
+    TIDE_TRY(tide__context_operand(t->c, collected_of(t, k), whole, err));
+    whole->data = t->c->data[collected_of(t, k)];
+    TIDE_TRY(collected_shape(t, k, part, 0, &want, axis, err));
+    if (want.dtype == whole->dtype && want.shape.rank == whole->shape.rank) {
+        want.shape.dims[*axis] = whole->shape.dims[*axis];
+        if (tide_shape_equal(&want.shape, &whole->shape)) return TIDE_OK;
+    }
+    return fail_shape(t->c, collected_of(t, k), part, whole, err);
 }
 
 /// Of a dynamic one: so many that part `at` has a place.
@@ -262,13 +257,15 @@ static tide_status collect(const turn *t, size_t k, int64_t at, tide_error *err)
     int32_t axis = 0;
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     TIDE_TRY(tide__context_operand(t->c, part_of(t, k), &part, err));
-    const bool first = t->c->values[value_i] == NULL;
-    if (is_dynamic(t->c, value_i) && (first || fits(t, k, &part, &axis, &whole, err)))
+    if (is_dynamic(t->c, value_i)) {
+        // More room is made by the shape of this part: first it is held against those before.
+        if (t->c->values[value_i] != NULL) TIDE_TRY(find_place(t, k, &part, &axis, &whole, err));
         TIDE_TRY(have_room(t, k, &part, at, err));
-    if (!fits(t, k, &part, &axis, &whole, err)) return fail_shape(t->c, value_i, &part, &whole, err);
-    whole.data = t->c->data[value_i];
+    }
+    TIDE_TRY(find_place(t, k, &part, &axis, &whole, err));
     const rows all = rows_of(&whole, axis);
     const int64_t row = is_backward(t, "scan_output_directions", k) ? all.n - 1 - at : at;
+    TIDE_ASSERT(part.size_bytes == all.n_outer * all.row_bytes);
     if (part.size_bytes > 0) copy_row(&all, row, part.data, false);
     return TIDE_OK;
 }
@@ -283,7 +280,8 @@ static tide_status empty_part(const turn *t, size_t k, tide_operand *part, tide_
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "there was no iteration, and the file does not say what '%s' is",
                          v->name);
     if (from_all) {
-        const int32_t axis = t->r->kind == TIDE_REGION_SCAN ? axis_of(t, "scan_output_axes", k, all->shape.rank) : 0;
+        const int32_t axis =
+            t->r->kind == TIDE_REGION_SCAN ? tide_region_axis(t->open, "scan_output_axes", k, all->shape.rank) : 0;
         part->shape = all->shape;
         TIDE_TRY(check_axis(t, collected_of(t, k), axis, all->shape.rank, err));
         part->shape.rank--;
@@ -349,6 +347,7 @@ static int64_t *iteration_of(const turn *t) { return t->c->data[t->open->outputs
 
 /// What the body reads of its turn: the number, and that the condition holds; items.
 static tide_status begin_iteration(const turn *t, int64_t number, tide_error *err) {
+    TIDE_ASSERT(number >= 0 && iteration_of(t) != NULL);
     memcpy(iteration_of(t), &number, sizeof number);
     if (t->r->kind == TIDE_REGION_SCAN) return take_items(t, number, err);
     *(unsigned char *)t->c->data[t->open->outputs[tide_region_iteration(t->r) + 1]] = 1;
@@ -422,6 +421,8 @@ tide_status tide__context_run_control(tide_context *c, size_t step_i, size_t *ne
     const bool opens = node->opens != 0;
     const tide_region *r = tide_region_of(g, opens ? node->opens : node->closes);
     const turn t = {.c = c, .r = r, .open = &g->nodes[r->open], .close = &g->nodes[r->close]};
+    TIDE_ASSERT(c->steps[step_i].control && c->plan->program->steps[step_i].jump != 0);
+    TIDE_ASSERT(t.open->opens != 0 && t.close->closes != 0 && !t.open->dead && !t.close->dead);
     *next = step_i + 1;
     if (tide_region_repeats(r)) return opens ? open_loop(&t, step_i, next, err) : close_loop(&t, step_i, next, err);
     return opens ? open_if(&t, step_i, next, err) : close_branch(&t, step_i, next, err);

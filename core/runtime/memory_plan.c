@@ -176,9 +176,17 @@ static tide_status copy_regions(const tide_lifetimes *lt, tide_lifetimes *out) {
     return TIDE_OK;
 }
 
-const char *tide_plan_region_name(const tide_plan_region *r) {
-    static const char *const names[] = {"then", "else", "loop", "scan"};
-    return names[r->kind];
+static const char *const body_kinds[] = {"then", "else", "loop", "scan"};
+
+const char *tide_plan_region_name(const tide_plan_region *r) { return body_kinds[r->kind]; }
+
+bool tide_body_kind_parse(const char *name, tide_body_kind *out) {
+    for (size_t k = 0; k < sizeof body_kinds / sizeof body_kinds[0]; k++) {
+        if (strcmp(body_kinds[k], name) != 0) continue;
+        *out = (tide_body_kind)k;
+        return true;
+    }
+    return false;
 }
 
 /// Whether a region lies in another one.

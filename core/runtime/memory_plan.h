@@ -37,6 +37,8 @@ tide_status tide_proof_parse(const char *text, tide_proof *out, tide_error *err)
 tide_status tide_memory_plan_copy(const tide_memory_plan *plan, tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
 /// The plan's buffer of that device and kind; NULL: nothing of it takes space. O(buffers).
 const tide_plan_buffer *tide_memory_plan_buffer(const tide_memory_plan *p, tide_device device, tide_memory_kind kind);
+/// By the name that tide_plan_region_name gives. @return false: it is none
+bool tide_body_kind_parse(const char *name, tide_body_kind *out);
 /// The bodies that a step lies in, the innermost first: "else of If_0", "loop of L, then of If_3"; "" for none, and for
 /// a step that is none.
 char *tide_lifetimes_body_of(const tide_lifetimes *lt, int64_t step, char *buf, size_t buf_bytes);

@@ -347,6 +347,19 @@ bool tide__program_holds(const tide_program *p) {
         if (s->node != p->order.nodes[i] || s->node >= p->graph->n_nodes || p->graph->nodes[s->node].dead) return false;
         if (s->kernel.node != &p->graph->nodes[s->node] || s->kernel.def != s->kernel.node->def) return false;
     }
+    // A body is a stretch of the steps: between its two ends all belong to it, and none outside.
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const tide_node *n = p->steps[i].kernel.node;
+        if (n->closes == 0) continue;
+        const tide_region *r = tide_region_of(p->graph, n->closes);
+        const bool is_second = r->kind == TIDE_REGION_ELSE && r->other != 0;
+        const uint32_t open = p->steps[i].opened_by;
+        if (open >= i || p->steps[open].node != r->open || p->steps[open].jump == 0 || p->steps[i].jump == 0)
+            return false;
+        for (size_t k = is_second ? p->steps[open].jump : open + 1; k <= i; k++) {
+            if (!tide_region_holds(p->graph, n->closes, p->steps[k].kernel.node)) return false;
+        }
+    }
     for (size_t i = 0; i < p->n_twins; i++) {
         if (p->twins[i].first >= p->graph->n_nodes || p->twins[i].again >= p->graph->n_nodes) return false;
     }

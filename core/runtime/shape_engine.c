@@ -206,7 +206,17 @@ tide_status tide_shape_engine_set_inputs(tide_shape_engine *e, tide_tensor *cons
     return TIDE_OK;
 }
 
+/// All sizes work in the buffer of the first, and one of them is the present one. For assertions.
+static bool holds(const tide_shape_engine *e) {
+    if (e->n == 0 || e->current >= e->n || e->n > e->opt.max_sizes + 2) return false;
+    for (size_t k = 1; k < e->n; k++) {
+        if (tide_context_buffer(e->sizes[k].context) != tide_context_buffer(e->sizes[0].context)) return false;
+    }
+    return true;
+}
+
 tide_status tide_shape_engine_run(tide_shape_engine *e, tide_error *err) {
+    TIDE_ASSERT(holds(e));
     return tide_context_run(e->sizes[e->current].context, err);
 }
 

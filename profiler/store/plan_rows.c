@@ -389,8 +389,7 @@ static tide_status take_region(reader *r, sqlite3_stmt *stmt, size_t row_i) {
     tide_plan_region x = {.open_step = sqlite3_column_int64(stmt, 2),
                           .begin_step = sqlite3_column_int64(stmt, 3),
                           .end_step = sqlite3_column_int64(stmt, 4)};
-    for (x.kind = TIDE_BODY_THEN; strcmp(tide_plan_region_name(&x), kind) != 0; x.kind++)
-        if (x.kind == TIDE_BODY_SCAN) return bad_row(r, "plan_region", row_i);
+    if (!tide_body_kind_parse(kind, &x.kind)) return bad_row(r, "plan_region", row_i);
     if (x.open_step < 0 || x.open_step >= x.begin_step || x.begin_step >= x.end_step || x.end_step > lt->n_steps)
         return bad_row(r, "plan_region", row_i);
     lt->regions[row_i] = x;

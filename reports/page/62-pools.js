@@ -167,7 +167,7 @@ function drawRequest() {
 
 // ---- over time ----
 
-/// What blocks hold of an allocator that records no segments: those of its kind that lie in nobody's. Some take each block
+/// What blocks hold of an allocator that records no segments: those of its kind that lie in no other allocator's. Some take each block
 /// from the system by itself; of the others it is not known what they keep.
 const takesEach = ['cpu', 'caller', 'mapped', 'device'];
 function blockCurves(s, k) {

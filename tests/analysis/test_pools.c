@@ -155,7 +155,7 @@ static void check_pool(const tide_pool *p, size_t at, size_t first, size_t last,
     if (p->tells_segments) assert_int_equal(p->unused_since, ever ? (int64_t)events[i].t_ns : begin);
 }
 
-/// Since when `bytes` are spare up to the moment, event for event; whoever it was asked of.
+/// Since when `bytes` are spare up to the moment, event for event; of any allocator or pool.
 static void check_spare(tide_subject *s, const tide_pool *p, size_t at, uint64_t bytes, int64_t begin) {
     const tide_trace_spare_question q = {.pool = p->number, .at_event = at, .bytes = bytes};
     tide_error err = TIDE_ERROR_INIT;

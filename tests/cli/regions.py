@@ -196,10 +196,8 @@ class Random(Case):
         m.names += list(fed)
         for _ in range(rng.randint(2, 7)):
             m.statement()
-        for step in m.code:
-            step(env)
         results = [n for n in dict.fromkeys(m.names[-3:]) if n not in fed] or [m.sum_of("a")]
-        for step in m.code[-1:]:
+        for step in m.code:
             step(env)
         rng.shuffle(m.nodes)  # files may have any order
         graph = Graph(m.nodes, [("a", INT64, [len(fed["a"])]), ("b", INT64, [3]), ("fed_trips", INT64, [])],

@@ -102,7 +102,7 @@ static void test_boxes(void **state) {
     }
 }
 
-/// Boxes without area are in nobody's way: all are taken, and each is held against all before it.
+/// Boxes without area overlap no other one: all are taken, and each is held against all before it.
 static void test_boxes_that_take_long_are_no_part_of_a_plan(void **state) {
     (void)state;
     enum { MANY = 6000 };

@@ -180,7 +180,7 @@ static void test_attention(void **state) {
         // nothing of one kind or another
         {"0x2x3x8 0x2x5x8 0x2x5x8", "", 3, NULL},
         {"2x2x0x8 2x2x5x8 2x2x5x8 - 2x2x3x8 2x2x3x8", "", 4, NULL},
-        {"2x2x3x8 2x2x0x8 2x2x0x8", "", 4, NULL}, // nobody to attend to: 0
+        {"2x2x3x8 2x2x0x8 2x2x0x8", "", 4, NULL}, // no keys: 0
         {"2x2x3x8 2x2x2x8 2x2x2x8 - 2x2x0x8 2x2x0x8", "", 3, NULL},
         {"2x2x3x8 2x2x0x8 2x2x0x8 - 2x2x2x8 2x2x2x8", "is_causal=1", 3, NULL},
         {"2x2x3x8 2x2x5x8 2x2x5x0", "qk_matmul_output_mode=3", 4, NULL},
