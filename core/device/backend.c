@@ -104,6 +104,25 @@ static const char *missing_entry(const tide_device_ops *ops) {
         NEED(capture_launch);
         NEED(capture_destroy);
     }
+    if (ops->pool_alloc != NULL || ops->pool_free != NULL || ops->pool_keep != NULL || ops->pool_trim != NULL ||
+        ops->pool_stats != NULL) {
+        NEED(pool_alloc);
+        NEED(pool_free);
+        NEED(pool_keep);
+        NEED(pool_trim);
+        NEED(pool_stats);
+    }
+    if (ops->vm_reserve != NULL || ops->vm_release != NULL || ops->vm_map != NULL || ops->vm_unmap != NULL) {
+        NEED(facts); // says in which steps
+        NEED(vm_reserve);
+        NEED(vm_release);
+        NEED(vm_map);
+        NEED(vm_unmap);
+    }
+    if (ops->pattern_fill != NULL || ops->pattern_check != NULL) {
+        NEED(pattern_fill);
+        NEED(pattern_check);
+    }
 #undef NEED
     return NULL;
 }

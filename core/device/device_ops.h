@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_DEVICE_ABI = 1 };
+enum { TIDE_DEVICE_ABI = 2 };
 
 /// An event of its device, unique in the process and never reused; 0 is none.
 typedef uint64_t tide_event_id;
@@ -26,6 +26,20 @@ typedef enum tide_copy_direction {
     TIDE_COPY_DEVICE_TO_HOST,
     TIDE_COPY_WITHIN_DEVICE,
 } tide_copy_direction;
+
+/// What is known of a device before anything runs on it.
+typedef struct tide_device_facts {
+    char name[64];           ///< as the maker calls it; "" unknown
+    char driver[32];         ///< version of its driver, as text; "" none
+    uint64_t total_bytes;    ///< of its memory; 0: unknown
+    uint64_t map_step_bytes; ///< sizes and places of vm_map are multiples of it; 0: it cannot map
+    bool has_pool;           ///< pool_alloc works here
+} tide_device_facts;
+
+/// What the driver's pool of a device holds.
+typedef struct tide_device_pool_stats {
+    uint64_t used_bytes, reserved_bytes, peak_used_bytes, peak_reserved_bytes;
+} tide_device_pool_stats;
 
 typedef struct tide_device_ops {
     uint32_t abi;     ///< TIDE_DEVICE_ABI, checked at registration
@@ -78,6 +92,40 @@ typedef struct tide_device_ops {
     tide_status (*capture_launch)(void *self, int32_t index, tide_capture_id capture, tide_stream_id stream,
                                   tide_error *err);
     void (*capture_destroy)(void *self, int32_t index, tide_capture_id capture);
+
+    // what there is. Optional, each by itself
+    tide_status (*facts)(void *self, int32_t index, tide_device_facts *out, tide_error *err);
+    /// Free and total bytes of the device just now, as its driver counts them: all processes, and what none explains.
+    tide_status (*memory_info)(void *self, int32_t index, uint64_t *free_bytes, uint64_t *total_bytes, tide_error *err);
+
+    // the driver's own pool: memory that is given and taken back in the order of a stream. Optional, all or none.
+    /// May be used by `stream` from this point on, by others once they have waited for it. TIDE_ERR_NOMEM.
+    tide_status (*pool_alloc)(void *self, int32_t index, tide_stream_id stream, size_t size_bytes, void **out,
+                              tide_error *err);
+    /// What `stream` has queued so far may still use it.
+    tide_status (*pool_free)(void *self, int32_t index, tide_stream_id stream, void *ptr, tide_error *err);
+    /// How much the pool keeps when the device is synchronised; UINT64_MAX: all.
+    tide_status (*pool_keep)(void *self, int32_t index, uint64_t keep_bytes, tide_error *err);
+    /// Give back to the device what is not in use, down to `keep_bytes`.
+    tide_status (*pool_trim)(void *self, int32_t index, uint64_t keep_bytes, tide_error *err);
+    tide_status (*pool_stats)(void *self, int32_t index, tide_device_pool_stats *out, tide_error *err);
+
+    // addresses first, memory later. Optional, all or none. Sizes and places are multiples of facts.map_step_bytes.
+    tide_status (*vm_reserve)(void *self, int32_t index, size_t size_bytes, void **out, tide_error *err);
+    void (*vm_release)(void *self, int32_t index, void *base, size_t size_bytes);
+    /// Memory at [at, at + size_bytes) of a reserved range, to be read and written by the device. TIDE_ERR_NOMEM:
+    /// nothing is mapped.
+    tide_status (*vm_map)(void *self, int32_t index, void *at, size_t size_bytes, tide_error *err);
+    /// Take back exactly what one vm_map gave. May wait for the device.
+    void (*vm_unmap)(void *self, int32_t index, void *at, size_t size_bytes);
+
+    // contents, for tests of who writes where: words of a pattern that a seed decides. Optional, both or none.
+    tide_status (*pattern_fill)(void *self, int32_t index, tide_stream_id stream, void *dst, size_t size_bytes,
+                                uint64_t seed, tide_error *err);
+    /// In the order of `stream`, add to *n_wrong how many bytes differ from the pattern. `n_wrong` is memory of
+    /// pinned_alloc, to be read after the stream was waited for.
+    tide_status (*pattern_check)(void *self, int32_t index, tide_stream_id stream, const void *src, size_t size_bytes,
+                                 uint64_t seed, uint64_t *n_wrong, tide_error *err);
 } tide_device_ops;
 
 #ifdef __cplusplus
