@@ -273,6 +273,7 @@ uint64_t sim_n_ranges(void);
 /// Address space without memory: 0 when there is none. `align` a power of two.
 uint64_t sim_map_reserve(uint64_t bytes, uint64_t align, uint64_t want);
 bool sim_map_open(uint64_t address, uint64_t bytes);
+/// Nothing of it may be poisoned.
 void sim_map_free(uint64_t address, uint64_t bytes);
 void sim_poison(uint64_t address, uint64_t bytes);
 void sim_unpoison(uint64_t address, uint64_t bytes);
@@ -317,7 +318,7 @@ typedef enum sim_work_sort {
     SIM_WORK_GRAPH_FREE
 } sim_work_sort;
 
-struct sim_kernel_row;
+struct tide_host_kernel;
 
 typedef struct sim_work {
     sim_work_sort sort;
@@ -325,9 +326,9 @@ typedef struct sim_work {
     uint64_t dst_pitch, src_pitch, height; ///< height 0: one row
     void *staged;                          ///< owned copy of pageable memory: the source
     uint32_t value, value_bytes;
-    const struct sim_kernel_row *kernel;
+    const struct tide_host_kernel *kernel;
     uint32_t grid[3], block[3], shared_bytes;
-    void *args; ///< owned [SIM_MAX_PARAMS * 8 and more], laid out by sim_work.c
+    void *args; ///< owned [TIDE_HOST_MAX_PARAMS * 8 and more], laid out by sim_work.c
     CUhostFn host_fn;
     CUstreamCallback callback;
     CUstream callback_stream;

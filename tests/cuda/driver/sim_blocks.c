@@ -77,13 +77,13 @@ void sim_chunk_settle(sim_chunk *chunk) {
     }
 }
 
-bool sim_block_may(const sim_block *block, const sim_stream *stream, sim_reuse reuse) {
-    if (block->settled || reuse == SIM_REUSE_ANY) return true;
+bool sim_block_may(const sim_block *block, const sim_stream *stream, unsigned reuse) {
+    if (block->settled || reuse & SIM_REUSE_ANY) return true;
     for (size_t i = 0; i < block->n_freed_by; i++) {
         const sim_freed_by *by = &block->freed_by[i];
         if (by->stream_id == stream->id) continue;
-        if (reuse >= SIM_REUSE_EVENTS && sim_clock_has(&stream->clock, by->stream_id, by->seq)) continue;
-        if (reuse >= SIM_REUSE_OPPORTUNISTIC && sim_point_looks_done(by->point)) continue;
+        if (reuse & SIM_REUSE_EVENTS && sim_clock_has(&stream->clock, by->stream_id, by->seq)) continue;
+        if (reuse & SIM_REUSE_OPPORTUNISTIC && sim_point_looks_done(by->point)) continue;
         return false;
     }
     return true;

@@ -29,12 +29,12 @@ typedef struct sim_chunk {
     sim_block *first;
 } sim_chunk;
 
-/// How much is allowed to reuse a block: each step allows what those before it do.
+/// Who may have a block besides the stream that freed it, and any that asks after the host waited for the free: a set.
 typedef enum sim_reuse {
-    SIM_REUSE_SAME_STREAM,   ///< and what the host has waited for
-    SIM_REUSE_EVENTS,        ///< the asking stream is known to come after the free
-    SIM_REUSE_OPPORTUNISTIC, ///< the free is done by now
-    SIM_REUSE_ANY            ///< the asking stream is made to wait
+    SIM_REUSE_SAME_STREAM = 0,
+    SIM_REUSE_EVENTS = 1,        ///< a stream that is known to come after the free
+    SIM_REUSE_OPPORTUNISTIC = 2, ///< any, when the free is done by now
+    SIM_REUSE_ANY = 4            ///< any: it is made to wait
 } sim_reuse;
 
 sim_chunk *sim_chunk_new(sim_pool *pool, uint64_t address, uint64_t bytes);
@@ -44,7 +44,7 @@ void sim_chunk_delete(sim_chunk *chunk);
 bool sim_chunk_is_idle(const sim_chunk *chunk);
 /// Marks what is done, and merges.
 void sim_chunk_settle(sim_chunk *chunk);
-bool sim_block_may(const sim_block *block, const sim_stream *stream, sim_reuse reuse);
+bool sim_block_may(const sim_block *block, const sim_stream *stream, unsigned reuse);
 /// Cuts `span` bytes off a free block and takes them into use; the rest stays free and remembers its frees.
 void sim_block_take(sim_block *block, uint64_t span);
 void sim_block_give(sim_block *block, const sim_stream *stream, sim_point *point);

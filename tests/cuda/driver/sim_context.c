@@ -10,17 +10,18 @@
 #define FIRST_CONTEXT_BYTES (526 * SIM_MIB)
 #define CONTEXT_BYTES ((uint64_t)503360 * 1024)
 
+#define MAX_DEPTH 128
+
 static _Thread_local struct current {
     sim_ctx *ctx;
     uint64_t id; ///< tells a context from a later one at the same address
-} * stack;
-static _Thread_local size_t depth, cap;
+} stack[MAX_DEPTH];
+static _Thread_local size_t depth;
 
 static void push(sim_ctx *ctx) {
-    if (depth == cap) {
-        cap = cap == 0 ? 8 : 2 * cap;
-        stack = realloc(stack, cap * sizeof *stack);
-        if (stack == NULL) abort();
+    if (depth == MAX_DEPTH) {
+        fputs("tidesim: a thread pushed too many contexts\n", stderr);
+        abort();
     }
     stack[depth++] = (struct current){ctx, ctx->is_primary ? 0 : ctx->object.id};
 }

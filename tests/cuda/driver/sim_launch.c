@@ -19,7 +19,7 @@ typedef struct sim_image {
 typedef struct sim_code {
     sim_object object;
     sim_image *image;
-    const sim_kernel_row *kernel;
+    const tide_host_kernel *kernel;
 } sim_code;
 
 // What cuda.h allows as an image: a fat binary, a cubin (an ELF file) or PTX (a text).
@@ -74,13 +74,12 @@ static CUresult code_get(sim_sort sort, sim_image *image, const char *name, sim_
     if (name == NULL) return CUDA_ERROR_INVALID_VALUE;
     struct wanted wanted = {image, name, NULL};
     sim_objects_each(sort, find_code, &wanted);
-    const sim_kernel_row *row = sim_kernels;
-    while (wanted.found == NULL && row->name != NULL && strcmp(row->name, name) != 0) row++;
-    if (wanted.found == NULL && row->name == NULL) return CUDA_ERROR_NOT_FOUND;
     if (wanted.found == NULL) {
+        const tide_host_kernel *kernel = sim_kernel_find(name);
+        if (kernel == NULL) return CUDA_ERROR_NOT_FOUND;
         wanted.found = SIM_NEW(sim_code);
         wanted.found->image = image;
-        wanted.found->kernel = row;
+        wanted.found->kernel = kernel;
         sim_object_add(&wanted.found->object, sort);
     }
     *out = wanted.found;
@@ -212,13 +211,13 @@ static bool grid_is_good(const CUlaunchConfig *at) {
 
 // Arguments come as pointers (kernelParams) or as one buffer (extra: pointer, size, end).
 static CUresult copy_args(sim_work *work, void **kernel_params, void **extra) {
-    const sim_kernel_row *kernel = work->kernel;
+    const tide_host_kernel *kernel = work->kernel;
     if (kernel->n_params > 0 && (kernel_params != NULL) == (extra != NULL)) return CUDA_ERROR_INVALID_VALUE;
     work->args = sim_new(sim_args_bytes(kernel));
     const char *buffer = NULL;
     for (size_t i = 0; extra != NULL && extra[i] != CU_LAUNCH_PARAM_END; i += 2)
         if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) buffer = extra[i + 1];
-    void *params[SIM_MAX_PARAMS];
+    void *params[TIDE_HOST_MAX_PARAMS];
     sim_args_spread(kernel, work->args, params);
     for (uint32_t i = 0, at = 0; i < kernel->n_params; at += kernel->param_bytes[i++]) {
         const uint32_t align = kernel->param_bytes[i] > 8 ? 8 : kernel->param_bytes[i];

@@ -50,6 +50,7 @@ static void chunk_free(sim_pool *pool, sim_chunk *chunk) {
     *link = chunk->next;
     const sim_entry_info entry = chunk_entry(chunk);
     sim_ledger_free(&entry);
+    sim_unpoison(chunk->address, chunk->bytes);
     sim_map_free(chunk->address, chunk->bytes);
     sim_give(pool->device, chunk->bytes);
     pool->reserved -= chunk->bytes;
@@ -125,7 +126,7 @@ static sim_chunk *grow(sim_pool *pool, uint64_t span) {
 }
 
 // Best fit among the free blocks that `reuse` allows.
-static sim_block *find(sim_pool *pool, const sim_stream *stream, uint64_t span, sim_reuse reuse) {
+static sim_block *find(sim_pool *pool, const sim_stream *stream, uint64_t span, unsigned reuse) {
     sim_block *best = NULL;
     for (const sim_chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next)
         for (sim_block *block = chunk->first; block != NULL; block = block->next)
@@ -136,14 +137,18 @@ static sim_block *find(sim_pool *pool, const sim_stream *stream, uint64_t span, 
 }
 
 static sim_block *find_by_policy(sim_pool *pool, const sim_stream *stream, uint64_t span) {
-    sim_block *block = find(pool, stream, span, SIM_REUSE_SAME_STREAM);
-    if (block == NULL && pool->reuse_events) block = find(pool, stream, span, SIM_REUSE_EVENTS);
-    if (block == NULL && pool->reuse_opportunistic) block = find(pool, stream, span, SIM_REUSE_OPPORTUNISTIC);
+    unsigned may = SIM_REUSE_SAME_STREAM;
+    sim_block *block = find(pool, stream, span, may);
+    if (pool->reuse_events) may |= SIM_REUSE_EVENTS;
+    if (block == NULL) block = find(pool, stream, span, may);
+    if (pool->reuse_opportunistic) may |= SIM_REUSE_OPPORTUNISTIC;
+    if (block == NULL) block = find(pool, stream, span, may);
     if (block != NULL) return block;
     const sim_chunk *chunk = grow(pool, span);
     if (chunk != NULL) return chunk->first;
-    for (sim_chunk *settled = pool->chunks; settled != NULL; settled = settled->next) sim_chunk_settle(settled);
-    return find(pool, stream, span, pool->reuse_dependencies ? SIM_REUSE_ANY : SIM_REUSE_SAME_STREAM);
+    for (sim_chunk *full = pool->chunks; full != NULL; full = full->next) sim_chunk_settle(full);
+    if (pool->reuse_dependencies) may |= SIM_REUSE_ANY;
+    return find(pool, stream, span, may);
 }
 
 static sim_entry_info block_entry(const sim_range *range, const sim_pool *pool, const sim_stream *stream) {

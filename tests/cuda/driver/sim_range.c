@@ -145,10 +145,7 @@ bool sim_map_open(uint64_t address, uint64_t bytes) {
     return mprotect((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
-void sim_map_free(uint64_t address, uint64_t bytes) {
-    sim_unpoison(address, bytes);
-    munmap((void *)(uintptr_t)address, bytes);
-}
+void sim_map_free(uint64_t address, uint64_t bytes) { munmap((void *)(uintptr_t)address, bytes); }
 
 #if defined(__SANITIZE_ADDRESS__)
 void sim_poison(uint64_t address, uint64_t bytes) { __asan_poison_memory_region((void *)(uintptr_t)address, bytes); }

@@ -5,8 +5,6 @@
 // slab goes back when it is empty. Other granularities keep the proportions.
 #include "tests/cuda/driver/sim_slab.h"
 
-#include <sys/mman.h>
-
 #define UNIT 512U
 
 typedef struct sim_slab {
@@ -94,6 +92,7 @@ static void slab_delete(sim_device *device, sim_slab *slab) {
     sim_slab **link = &device->slabs;
     while (*link != slab) link = &(*link)->next;
     *link = slab->next;
+    sim_unpoison(slab->address, sim.granularity);
     sim_map_free(slab->address, sim.granularity);
     sim_give(device, sim.granularity);
     free(slab);
@@ -103,7 +102,7 @@ void sim_slab_free(sim_range *range) {
     sim_slab *slab = range->slab;
     if (slab == NULL) {
         sim_unpoison(range->address + range->bytes, range->span - range->bytes);
-        munmap((void *)(uintptr_t)range->address, range->span);
+        sim_map_free(range->address, range->span);
         sim_give(range->device, range->span);
         return;
     }

@@ -64,11 +64,11 @@ static void run_host(const sim_work *work) {
 }
 
 static void run_kernel(const sim_work *work) {
-    void *params[SIM_MAX_PARAMS];
+    void *params[TIDE_HOST_MAX_PARAMS];
     sim_args_spread(work->kernel, work->args, params);
-    const sim_grid grid = {{work->grid[0], work->grid[1], work->grid[2]},
-                           {work->block[0], work->block[1], work->block[2]},
-                           work->shared_bytes};
+    const tide_host_grid grid = {{work->grid[0], work->grid[1], work->grid[2]},
+                                 {work->block[0], work->block[1], work->block[2]},
+                                 work->shared_bytes};
     work->kernel->run(&grid, params);
 }
 
