@@ -82,7 +82,8 @@ struct sim_ctx {
     bool is_primary, active;
     uint32_t refs; ///< retains of a primary context
     uint32_t flags;
-    uint64_t overhead_bytes;
+    uint64_t overhead_bytes, stream_bytes; ///< of the device: for itself, for streams
+    uint64_t n_streams, most_streams;
     sim_stream *legacy;
     sim_stream *streams; ///< all but legacy
     size_t n_orphans;    ///< ends of streams that were destroyed with work to come
@@ -92,7 +93,7 @@ struct sim_ctx {
 typedef struct sim_state {
     _Atomic bool ready; ///< cuInit was called
     int n_devices, version;
-    uint64_t granularity, context_bytes;
+    uint64_t granularity, context_bytes, stream_bytes;
     sim_device devices[SIM_MAX_DEVICES];
 } sim_state;
 

@@ -158,6 +158,7 @@ static void test_reuse_by_waiting(void **state) {
     set_flag(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 1);
     b = get(pool, 30 * MIB, other);
     assert_int_equal(b, a);
+    sim_settle();
     assert_cu(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
     sim_let_go(&gate);
     assert_ok(cuStreamSynchronize(other));
