@@ -304,7 +304,7 @@ sim_pool *sim_pool_new(sim_device *device, bool own);
 void sim_pool_free_now(sim_range *range);
 /// After the host waited for something: pools give back what is above their threshold.
 void sim_pools_synchronised(void);
-/// The last context of the device goes: nothing that a pool gave is left.
+/// The device is reset: nothing that a pool gave is left.
 void sim_pools_of_device_free(sim_device *device);
 
 // sim_work.c: a piece of work of a stream.

@@ -156,7 +156,14 @@ static void test_second_context(void **state) {
     assert_ok(cuCtxPopCurrent(&popped));
     assert_ptr_equal(popped, second);
     assert_ok(cuMemFree(theirs));
+    CUdeviceptr block; // of the device, not of the context
+    assert_ok(cuCtxPushCurrent(second));
+    assert_ok(cuMemAllocAsync(&block, 1, NULL));
+    assert_ok(cuCtxPopCurrent(NULL));
     assert_ok(cuCtxDestroy(second));
+    assert_int_equal(sim_count(TIDESIM_POOL_BLOCK).live_bytes, 1);
+    assert_ok(cuMemFree(block));
+    assert_ok(cuCtxSynchronize());
     assert_cu(cuCtxDestroy(second), CUDA_ERROR_INVALID_CONTEXT);
     assert_cu(cuMemcpyDtoD(mine, mine, 1), CUDA_ERROR_INVALID_VALUE);
     assert_cu(cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
