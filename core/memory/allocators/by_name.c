@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/device/backend.h"
 #include "core/memory/allocators/allocators.h"
 
 typedef tide_status (*create_fn)(tide_allocator **out, tide_error *err);
@@ -62,6 +63,9 @@ static tide_status device_pinned(tide_device device, tide_allocator **out, tide_
                      tide_device_format(device, name, sizeof name));
 }
 
+static tide_status device_vmm(tide_device device, tide_allocator **out, tide_error *err) {
+    return tide_stream_vmm_create(device, NULL, out, err);
+}
 static tide_status async_keep_all(tide_device device, tide_allocator **out, tide_error *err) {
     return tide_stream_pool_create(device, NULL, out, err);
 }
