@@ -77,8 +77,13 @@ static const struct {
     const char *text;
     create_on_fn create;
 } on_device[] = {
-    {"cuda", tide_device_allocator_create},  {"cuda_caching", device_caching},          {"cuda_async", async_keep_all},
-    {"cuda_async:keep=all", async_keep_all}, {"cuda_async:keep=none", async_keep_none}, {"pinned", device_pinned},
+    {"cuda", tide_device_allocator_create},
+    {"cuda_caching", device_caching},
+    {"cuda_async", async_keep_all},
+    {"cuda_async:keep=all", async_keep_all},
+    {"cuda_async:keep=none", async_keep_none},
+    {"cuda_vmm", device_vmm},
+    {"pinned", device_pinned},
 };
 enum { N_ON_DEVICE = sizeof on_device / sizeof on_device[0] };
 
