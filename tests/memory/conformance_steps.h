@@ -192,9 +192,14 @@ static void sums_of_an_observer(void **state) {
 
 // ---- another stream ----
 
-/// Work of the stream with the memory: written where it lies there, else copied to where `there` is.
+/// Work of the stream with memory of stream 0, which it waits for: written where it lies there, else copied to `there`.
 static void touch_on(tide_stream_id stream, const tide_allocator *a, const tide_memory *mem, void *there) {
     tide_error err = TIDE_ERROR_INIT;
+    tide_event_id given = 0;
+    assert_tide_ok(tide_event_create(conf_device, &given, &err), &err);
+    assert_tide_ok(tide_event_record(conf_device, given, 0, &err), &err);
+    assert_tide_ok(tide_stream_wait_event(conf_device, stream, given, &err), &err);
+    tide_event_destroy(conf_device, given);
     const size_t n = mem->requested_bytes;
     const tide_status st =
         tide_device_equal(tide_allocator_device(a), conf_device)
