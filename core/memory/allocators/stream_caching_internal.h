@@ -247,7 +247,7 @@ tide_status tide__sc_release_pool_by_id(tide__sc *a, uint64_t id, tide_error *er
 /// The listener of tide_stream_listen. Without the lock.
 void tide__sc_on_stream_destroyed(void *self, tide_device device, tide_stream_id stream);
 
-// stream_caching_segments.c: segments, and what happens when there is no more memory
+// stream_caching_segments.c and stream_caching_list.c: segments, and what happens when there is no more memory
 /// An idle chunk for a request that no idle chunk fits: rules 3, 7 and 8. Opens the lock meanwhile.
 tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__chunk **out,
                             bool *taken, tide_error *err) TIDE_NODISCARD;

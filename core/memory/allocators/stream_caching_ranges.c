@@ -31,9 +31,6 @@
 #include "core/memory/allocator_internal.h"
 #include "core/memory/allocators/stream_caching_internal.h"
 
-/// Of addresses, where a device does not say how much memory it has.
-#define UNKNOWN_RANGE_BYTES ((uint64_t)64 << 30)
-
 // ---- the device's table ----
 
 static const tide_device_ops *table(tide_device device, void **self) {
@@ -434,24 +431,4 @@ void tide__sc_free_range(const tide__sc *a, tide__segment *seg) {
     }
     if (ops != NULL) ops->vm_release(self, a->device.index, seg->base, seg->size_bytes);
     free_header(seg);
-}
-
-// ---- creating ----
-
-tide_status tide_stream_vmm_create(tide_device device, const tide_stream_caching_options *opt, tide_allocator **out,
-                                   tide_error *err) {
-    void *self = NULL;
-    tide_device_facts facts = {0};
-    TIDE_TRY(tide_device_require(device, err));
-    const tide_device_ops *ops = table(device, &self);
-    if (ops == NULL) return no_mapping(device, err);
-    TIDE_TRY(ops->facts(self, device.index, &facts, err));
-    if (facts.map_step_bytes == 0) return no_mapping(device, err);
-    const size_t step = (size_t)facts.map_step_bytes;
-    const uint64_t total = facts.total_bytes;
-    const tide__sc_source source = {
-        .unit_bytes = {round_up(TIDE__SC_SMALL_SEGMENT, step), round_up(TIDE__SC_LARGE_SEGMENT, step)},
-        .range_bytes = total > 0 ? total + total / 8 : UNKNOWN_RANGE_BYTES,
-        .total_bytes = total};
-    return tide__sc_create(TIDE__SC_VMM, device, &source, opt, out, err);
 }

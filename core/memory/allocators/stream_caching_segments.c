@@ -19,7 +19,6 @@
 // An idle chunk may still be touched by work of its own stream. So a segment goes back only when the host has waited
 // for that work; the moment is kept per stream, and a chunk that became idle later counts as not waited for.
 #include <inttypes.h>
-#include <stdatomic.h>
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
@@ -28,26 +27,7 @@
 #include "core/memory/allocators/stream_caching_internal.h"
 #include "core/memory/poison.h"
 
-uint64_t tide__sc_new_ids(uint64_t n) {
-    static _Atomic uint64_t last;
-    return atomic_fetch_add_explicit(&last, n, memory_order_relaxed) + 1;
-}
-
 // ---- taking from the source ----
-
-void tide__sc_list_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *whole) {
-    tide__sc_stream *s = tide__sc_find_stream(a, plan->stream); // it may have gone meanwhile
-    TIDE_ASSERT((uintptr_t)seg->base % TIDE__SC_STEP_BYTES == 0);
-    seg->pool = s != NULL ? s->pool : NULL;
-    seg->first = whole;
-    seg->next = a->segments;
-    if (seg->next != NULL) seg->next->prev = seg;
-    a->segments = seg;
-    whole->addr = seg->base;
-    whole->size_bytes = seg->size_bytes;
-    whole->segment = seg;
-    whole->home = s != NULL ? tide__sc_list_of(s) : &a->shared;
-}
 
 /// The taken memory becomes a segment with one idle chunk, at the place that the plan's stream allocates from by now.
 static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *p) {
@@ -62,19 +42,6 @@ static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__s
     if (a->listener.on_segment != NULL)
         a->listener.on_segment(a->listener.self, true, seg->id, seg->base, seg->size_bytes);
     return tide__sc_put_idle(a, p);
-}
-
-void tide__sc_leave(tide__sc *a) {
-    a->n_asking++;
-    pthread_mutex_unlock(&a->lock);
-}
-
-void tide__sc_come_back(tide__sc *a, bool changed) {
-    pthread_mutex_lock(&a->lock);
-    TIDE_ASSERT(a->n_asking > 0);
-    a->n_asking--;
-    if (changed) a->n_asked++;
-    pthread_cond_broadcast(&a->asked);
 }
 
 /// Another thread changed something since `seen`, or one that is at the source does so now.
@@ -93,12 +60,6 @@ static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *s
 }
 
 // ---- giving back to the source ----
-
-bool tide__sc_is_quiet(const tide__chunk *p) {
-    TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE);
-    const tide__sc_stream *s = p->home->stream;
-    return s == NULL || p->idle_since <= s->quiet_until;
-}
 
 static bool is_spare(const tide__segment *seg) { return seg->n_busy == 0 && seg->pool == NULL && seg->unit_bytes == 0; }
 
@@ -134,15 +95,6 @@ static void sync_homes(tide__sc *a) {
         s = tide__sc_find_stream(a, id); // it may have gone meanwhile
         if (s != NULL && (st == TIDE_OK || tide__sc_is_gone(st))) s->quiet_until = now;
     }
-}
-
-void tide__sc_unlist_segment(tide__sc *a, tide__segment *seg) {
-    if (seg->prev != NULL) {
-        seg->prev->next = seg->next;
-    } else {
-        a->segments = seg->next;
-    }
-    if (seg->next != NULL) seg->next->prev = seg->prev;
 }
 
 static void tell_gone(const tide__sc *a, const tide__segment *seg) {
