@@ -183,9 +183,9 @@ static tide_status set_environment(const options *o, tide_error *err) {
         return TIDE_FAIL(err, TIDE_ERR_IO, "cannot tell the current folder: %s", strerror(errno));
     snprintf(number, sizeof number, "%zu", o->recording.recorder.ring_events);
     bool good = setenv(TIDE_COLLECTOR_ENV, path, 1) == 0;
-    if (o->recording.recorder.ring_events > 0) good = good && setenv(CLI_RING_EVENTS_ENV, number, 1) == 0;
-    if (o->recording.on_full != NULL) good = good && setenv(CLI_ON_FULL_ENV, o->recording.on_full, 1) == 0;
-    if (o->recording.max_wait != NULL) good = good && setenv(CLI_MAX_WAIT_ENV, o->recording.max_wait, 1) == 0;
+    if (o->recording.recorder.ring_events > 0) good = good && setenv(TIDE_RING_EVENTS_ENV, number, 1) == 0;
+    if (o->recording.on_full != NULL) good = good && setenv(TIDE_ON_FULL_ENV, o->recording.on_full, 1) == 0;
+    if (o->recording.max_wait != NULL) good = good && setenv(TIDE_MAX_WAIT_ENV, o->recording.max_wait, 1) == 0;
     return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
