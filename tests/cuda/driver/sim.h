@@ -60,7 +60,8 @@ typedef struct sim_call sim_call;
 typedef struct sim_object {
     sim_sort sort;
     uint64_t id;
-    bool own; ///< a device's own (default pool, primary context): never "left"
+    struct sim_object *prev, *next; ///< among the live ones of its sort
+    bool own;                       ///< a device's own (default pool, primary context): never "left"
 } sim_object;
 
 // Devices.
@@ -89,7 +90,7 @@ struct sim_ctx {
 };
 
 typedef struct sim_state {
-    bool ready; ///< cuInit was called
+    _Atomic bool ready; ///< cuInit was called
     int n_devices, version;
     uint64_t granularity, context_bytes;
     sim_device devices[SIM_MAX_DEVICES];
@@ -191,6 +192,7 @@ void *sim_object_of(const void *handle, sim_sort sort);
 void *sim_object_find(const void *handle, sim_sort sort);
 /// A misuse that is no matter of handles.
 void sim_misused(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/// `each` may remove the object that it is given. @return how many there were
 uint64_t sim_objects_each(sim_sort sort, void (*each)(sim_object *, void *), void *user);
 uint64_t sim_next_id(void);
 const char *sim_sort_name(sim_sort sort);
@@ -400,6 +402,8 @@ void sim_clock_join_all(sim_clock *clock, const sim_clock *other);
 bool sim_clock_has(const sim_clock *clock, uint64_t stream_id, uint64_t seq);
 void sim_clock_done(sim_clock *clock);
 sim_stream *sim_stream_new(sim_ctx *ctx, uint32_t flags, int priority);
+/// A per-thread default stream's thread ends, or a program destroys a stream: work that is to come is still done.
+void sim_stream_destroy(sim_stream *stream);
 /// All of a context's streams go, after their work is done.
 void sim_streams_of_ctx_free(sim_ctx *ctx);
 

@@ -28,15 +28,20 @@ static void tell_hook(sim_call *call, CUresult *result) {
     const tidesim_hooks *hooks = atomic_load_explicit(&sim_hooks, memory_order_acquire);
     if (hooks == NULL || hooks->api == NULL) return;
     CUresult ignored;
-    const sim_ctx *ctx = sim.ready && !sim_is_forked_child() ? sim_ctx_current(&ignored) : NULL;
+    const bool may_look = sim.ready && !sim_is_forked_child();
+    if (may_look) sim_lock_take();
+    const sim_ctx *ctx = may_look ? sim_ctx_current(&ignored) : NULL;
+    const uint32_t ctx_id = ctx != NULL ? (uint32_t)ctx->object.id : 0;
+    const uint32_t device = ctx != NULL ? (uint32_t)ctx->device->ordinal : 0;
+    if (may_look) sim_lock_drop();
     const tidesim_api event = {.enter = result == NULL,
                                .name = call->row->name,
                                .cbid = call->row->cbid,
                                .params = call->params,
                                .result = result,
                                .correlation = call->correlation,
-                               .context = ctx != NULL ? (uint32_t)ctx->object.id : 0,
-                               .device = ctx != NULL ? (uint32_t)ctx->device->ordinal : 0,
+                               .context = ctx_id,
+                               .device = device,
                                .handle = (CUcontext)(void *)(uintptr_t)ctx,
                                .tid = sim_tid(),
                                .t_ns = sim_now_ns(),

@@ -16,6 +16,7 @@ static struct entry {
 static size_t n_used, cap;
 static _Atomic uint64_t n_misuses;
 static uint64_t last_id;
+static sim_object *first[SIM_SORTS];
 
 static const char *const sort_names[SIM_SORTS] = {"context", "stream", "event",   "graph",  "graph_exec", "node",
                                                   "pool",    "module", "library", "kernel", "function",   "physical"};
@@ -45,9 +46,20 @@ void sim_object_add(sim_object *object, sim_sort sort) {
     *slot = (struct entry){object, sort, true};
     object->sort = sort;
     if (object->id == 0) object->id = sim_next_id();
+    object->prev = NULL;
+    object->next = first[sort];
+    if (object->next != NULL) object->next->prev = object;
+    first[sort] = object;
 }
 
-void sim_object_remove(sim_object *object) { slot_of(table, cap, object)->live = false; }
+void sim_object_remove(sim_object *object) {
+    slot_of(table, cap, object)->live = false;
+    if (object->next != NULL) object->next->prev = object->prev;
+    if (object->prev != NULL)
+        object->prev->next = object->next;
+    else
+        first[object->sort] = object->next;
+}
 
 void *sim_object_find(const void *handle, sim_sort sort) {
     if (handle == NULL || cap == 0) return NULL;
@@ -83,10 +95,9 @@ void sim_misuse_reset(void) { atomic_store(&n_misuses, 0); }
 
 uint64_t sim_objects_each(sim_sort sort, void (*each)(sim_object *, void *), void *user) {
     uint64_t n = 0;
-    for (size_t i = 0; i < cap; i++) {
-        if (!table[i].live || table[i].sort != sort) continue;
-        n++;
-        if (each != NULL) each((sim_object *)(uintptr_t)table[i].handle, user);
+    for (sim_object *object = first[sort], *next; object != NULL; object = next, n++) {
+        next = object->next;
+        if (each != NULL) each(object, user);
     }
     return n;
 }

@@ -5,7 +5,7 @@
 // cuda.h and the page "Stream synchronization behavior": work of the legacy default stream waits for all blocking
 // streams of its context, and their later work waits for it. A stream of CU_STREAM_NON_BLOCKING is outside of that; a
 // thread's own default stream (CU_STREAM_PER_THREAD) is a blocking one.
-#include <stdio.h>
+#include <pthread.h>
 
 #include "tests/cuda/driver/sim.h"
 
@@ -70,7 +70,29 @@ static void stream_delete(sim_stream *stream) {
     free(stream);
 }
 
+static pthread_key_t thread_ends;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void destroy_mine(sim_object *object, void *user) {
+    (void)user;
+    sim_stream *stream = (sim_stream *)object;
+    if (stream->is_per_thread && stream->owner_tid == sim_tid()) sim_stream_destroy(stream);
+}
+
+static void on_thread_end(void *value) {
+    (void)value;
+    if (sim_is_forked_child()) return;
+    sim_lock_take();
+    sim_objects_each(SIM_STREAM, destroy_mine, NULL);
+    sim_lock_drop();
+}
+
+static void make_key(void) { pthread_key_create(&thread_ends, on_thread_end); }
+
+// A thread's own default streams go when it ends (GUESS).
 static sim_stream *per_thread(sim_ctx *ctx) {
+    pthread_once(&once, make_key);
+    pthread_setspecific(thread_ends, &thread_ends);
     const uint32_t tid = sim_tid();
     for (sim_stream *stream = ctx->streams; stream != NULL; stream = stream->next)
         if (stream->is_per_thread && stream->owner_tid == tid) return stream;
@@ -220,6 +242,14 @@ static void keep_orphan(sim_ctx *ctx, sim_point *tail) {
     ctx->orphans[ctx->n_orphans++] = sim_point_ref(tail);
 }
 
+void sim_stream_destroy(sim_stream *stream) {
+    sim_stream **link = &stream->ctx->streams;
+    while (*link != stream) link = &(*link)->next;
+    *link = stream->next;
+    keep_orphan(stream->ctx, stream->tail);
+    stream_delete(stream);
+}
+
 void sim_streams_of_ctx_free(sim_ctx *ctx) {
     for (sim_stream *stream = ctx->streams, *next; stream != NULL; stream = next) {
         next = stream->next;
@@ -257,11 +287,7 @@ SIM_ENTRY(cuStreamCreateWithPriority, (CUstream * phStream, unsigned int flags, 
 SIM_ENTRY(cuStreamDestroy_v2, (CUstream hStream), (hStream)) {
     sim_stream *stream = (uintptr_t)hStream > 2 ? sim_object_of(hStream, SIM_STREAM) : NULL;
     if (stream == NULL) return CUDA_ERROR_INVALID_HANDLE;
-    sim_stream **link = &stream->ctx->streams;
-    while (*link != stream) link = &(*link)->next;
-    *link = stream->next;
-    keep_orphan(stream->ctx, stream->tail);
-    stream_delete(stream);
+    sim_stream_destroy(stream);
     return CUDA_SUCCESS;
 }
 

@@ -117,6 +117,8 @@ SIM_ENTRY(cuMemCreate,
           (handle, size, prop, flags)) {
     if (handle == NULL || prop == NULL || flags != 0 || !is_whole(size) || prop->type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_INVALID_VALUE;
+    // Measured: a handle for other processes over the fabric is refused where there is none.
+    if (prop->requestedHandleTypes & CU_MEM_HANDLE_TYPE_FABRIC) return CUDA_ERROR_NOT_PERMITTED;
     if (prop->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         return CUDA_ERROR_NOT_SUPPORTED; // host memory: not simulated
     sim_device *device = sim_device_of(prop->location.id);

@@ -34,6 +34,61 @@ static int after_fork(void) {
     return cuStreamSynchronize(NULL) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
+// The environment: two devices of 1 GiB, an older version, the third cuMemAlloc fails with 719, a log.
+static int with_environment(void) {
+    setenv("TIDESIM_DEVICES", "2", 1);
+    setenv("TIDESIM_BYTES", "1073741824", 1);
+    setenv("TIDESIM_VERSION", "12080", 1);
+    setenv("TIDESIM_CONTEXT_BYTES", "4194304", 1);
+    setenv("TIDESIM_FAIL", "3:719:cuMemAlloc_v2", 1);
+    setenv("TIDESIM_LOG", "sim_context.log", 1);
+    int n, version;
+    CUcontext first, second;
+    CUdeviceptr a, b, c;
+    unsigned out;
+    if (cuInit(0) != CUDA_SUCCESS || cuDeviceGetCount(&n) != CUDA_SUCCESS || n != 2) return 1;
+    if (cuDriverGetVersion(&version) != CUDA_SUCCESS || version != 12080) return 2;
+    if (cuCtxCreate(&first, NULL, 0, 0) != CUDA_SUCCESS || cuMemAlloc(&a, 4) != CUDA_SUCCESS) return 3;
+    if (sim_free_bytes() != 1073741824 - 4194304 - 2 * MIB) return 4;
+    if (cuCtxCreate(&second, NULL, 0, 1) != CUDA_SUCCESS || cuMemAlloc(&b, 4) != CUDA_SUCCESS) return 5;
+    if (cuMemAlloc(&c, 4) != CUDA_ERROR_LAUNCH_FAILED || cuMemAlloc(&c, 4) != CUDA_SUCCESS) return 6;
+    if (cuMemsetD32(a, 9, 1) != CUDA_SUCCESS || cuMemcpyPeer(b, second, a, first, 4) != CUDA_SUCCESS) return 7;
+    if (cuMemcpyDtoH(&out, b, 4) != CUDA_SUCCESS || out != 9) return 8;
+    if (tidesim_taken(0) != 4194304 + 2 * MIB || tidesim_taken(1) != 4194304 + 2 * MIB) return 9;
+    if (cuCtxDestroy(second) != CUDA_SUCCESS || cuCtxDestroy(first) != CUDA_SUCCESS) return 10;
+    return tidesim_left(true) != 0 || tidesim_taken(0) != 0 || tidesim_taken(1) != 0;
+}
+
+static void test_environment(void **state) {
+    (void)state;
+    assert_int_equal(in_child(with_environment), 0);
+    char line[256];
+    int n_allocs = 0, n_failed = 0;
+    FILE *log = fopen("sim_context.log", "r");
+    assert_non_null(log);
+    while (fgets(line, sizeof line, log) != NULL) {
+        n_allocs += strstr(line, " cuMemAlloc_v2 ") != NULL;
+        n_failed += strstr(line, " cuMemAlloc_v2 719") != NULL;
+    }
+    fclose(log);
+    unlink("sim_context.log");
+    assert_int_equal(n_allocs, 4);
+    assert_int_equal(n_failed, 1);
+}
+
+static int injected(void) {
+    setenv("CUDA_INJECTION64_PATH", getenv("SIM_INJECTED_LIBRARY"), 1);
+    if (cuInit(0) != CUDA_SUCCESS || cuInit(0) != CUDA_SUCCESS) return 1;
+    const char *times = getenv("SIM_INJECTED_TIMES");
+    return times == NULL || strcmp(times, "1") != 0;
+}
+
+static void test_injection(void **state) {
+    (void)state;
+    assert_non_null(getenv("SIM_INJECTED_LIBRARY")); // ctest sets it
+    assert_int_equal(in_child(injected), 0);
+}
+
 static void test_order_of_checks(void **state) {
     (void)state;
     assert_int_equal(in_child(before_init), 0); // the first test: the parent has not called cuInit
@@ -219,6 +274,8 @@ static void test_every_call_fails(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_checks),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_injection),
         cmocka_unit_test(test_fork),
         cmocka_unit_test(test_primary),
         cmocka_unit_test(test_second_context),
