@@ -87,6 +87,10 @@ static bool is_last_of_device(const sim_ctx *ctx) {
 
 // Everything in it goes, after its work is done (GUESS: that it waits).
 static void close_ctx(sim_ctx *ctx) {
+    // GUESS: CUPTI's "destroy starting" comes before anything is taken away, and with no lock held.
+    sim_lock_drop();
+    sim_hook_life(false, false, ctx, NULL);
+    sim_lock_take();
     sim_ctx_drain(ctx);
     const bool is_last = is_last_of_device(ctx);
     sim_captures_of_ctx_free(ctx);
@@ -99,7 +103,6 @@ static void close_ctx(sim_ctx *ctx) {
     sim_ledger_free(&entry);
     sim_give(ctx->device, ctx->overhead_bytes);
     ctx->active = false;
-    sim_hook_life(false, false, ctx, NULL);
 }
 
 static sim_ctx *ctx_new(sim_device *device, unsigned flags) {
