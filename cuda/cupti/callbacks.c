@@ -250,7 +250,7 @@ static void free_ends(const tide__cupti_call *c, call_sort sort, CUresult result
     }
     b->freeing = 0;
     tide__cupti.counts.failed_frees++;
-    tide__cupti_tell_again(b);
+    tide__cupti_tell_again(b, b->address, b->allocator);
 }
 
 // ---- before and after a call ----

@@ -19,9 +19,7 @@ static tide__cupti_block *of_handle(uint64_t handle) {
 }
 
 static void show_at(tide__cupti_block *b, uint64_t address) {
-    b->address = address;
-    b->allocator = address != 0 ? "cuMemMap" : "cuMemCreate";
-    tide__cupti_tell_again(b);
+    tide__cupti_tell_again(b, address, address != 0 ? "cuMemMap" : "cuMemCreate");
 }
 
 static void end_if_unused(tide__cupti_block *b) {

@@ -92,7 +92,7 @@ void tide__cupti_tell_alloc(tide__cupti_block *b, uint64_t t_ns);
 void tide__cupti_tell_request(const tide__cupti_block *b);
 void tide__cupti_tell_end(const tide__cupti_block *b, uint64_t t_ns);
 /// It is the same memory under another address or another name of an allocator: ends it, and announces it again.
-void tide__cupti_tell_again(tide__cupti_block *b);
+void tide__cupti_tell_again(tide__cupti_block *b, uint64_t address, const char *allocator);
 /// A request that the device could not meet.
 void tide__cupti_tell_oom(int32_t device, uint8_t kind, const char *allocator, const char *tag, uint64_t bytes,
                           uint64_t stream);

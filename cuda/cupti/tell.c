@@ -60,9 +60,11 @@ void tide__cupti_tell_end(const tide__cupti_block *b, uint64_t t_ns) {
     tell(b, TIDE_MEM_FREE_COMPLETED, t_ns);
 }
 
-void tide__cupti_tell_again(tide__cupti_block *b) {
+void tide__cupti_tell_again(tide__cupti_block *b, uint64_t address, const char *allocator) {
+    if (!b->is_own) tell(b, TIDE_MEM_FREE_COMPLETED, 0);
+    b->address = address;
+    b->allocator = allocator;
     if (b->is_own) return;
-    tell(b, TIDE_MEM_FREE_COMPLETED, 0);
     b->id = tide__cupti.host->new_block_id();
     tell(b, TIDE_MEM_ALLOC, 0);
 }
