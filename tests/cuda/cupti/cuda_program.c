@@ -74,6 +74,11 @@ static uint64_t next(worker *w) {
     return w->seed;
 }
 
+/// A free that failed is tried again.
+static void must_free(CUdeviceptr at) {
+    if (cuMemFree(at) != CUDA_SUCCESS) MUST(cuMemFree(at));
+}
+
 // ---- an allocator of its own: segments of 20 MiB, cut from the front, given back when nothing is in them ----
 
 static struct {
@@ -98,7 +103,7 @@ static CUdeviceptr cache_alloc(size_t bytes) {
 static void cache_free(void) {
     pthread_mutex_lock(&cache.lock);
     if (--cache.n == 0) {
-        MUST(cuMemFree(cache.at));
+        must_free(cache.at);
         cache.at = 0;
         cache.used = 0;
     }
@@ -176,7 +181,7 @@ static void give(worker *w, held *h) {
         MUST(cuMemFreeAsync(h->at, w->stream));
         break;
     case POOLED: // outside of its stream
-        MUST(cuMemFree(h->at));
+        must_free(h->at);
         break;
     case MAPPED:
         unmap(h);
@@ -188,7 +193,7 @@ static void give(worker *w, held *h) {
         cache_free();
         break;
     default:
-        MUST(cuMemFree(h->at));
+        must_free(h->at);
     }
     h->is_there = false;
 }
@@ -196,12 +201,20 @@ static void give(worker *w, held *h) {
 static void make_faults(worker *w) {
     CUdeviceptr p;
     MUST(cuMemAlloc(&p, 4096));
-    MUST(cuMemFree(p));
-    expect("a double free", CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+    expect("a free of an address inside", CUDA_ERROR_INVALID_VALUE, cuMemFree(p + 256));
+    must_free(p);
     expect("a request for nothing", CUDA_ERROR_INVALID_VALUE, cuMemAlloc(&p, 0));
     expect("too much", CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, (size_t)1 << 45));
     expect("too much of a pool", CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&p, (size_t)1 << 45, w->stream));
     expect("a free of no address", CUDA_ERROR_INVALID_VALUE, cuMemFree(12345));
+}
+
+/// While no other thread could be given the same address in between.
+static void free_twice(void) {
+    CUdeviceptr p;
+    MUST(cuMemAlloc(&p, 4096));
+    must_free(p);
+    expect("a double free", CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
 }
 
 static void step(worker *w) {
@@ -265,6 +278,16 @@ static void fork_child(void) {
     if (how != 0) _exit(1);
 }
 
+/// Ends in files of its own.
+static void exec_again(char **argv) {
+    static char ledger[4096], file[4096];
+    const char *before = getenv("TIDESIM_LEDGER");
+    snprintf(ledger, sizeof ledger, "%s.again", before != NULL ? before : "");
+    snprintf(file, sizeof file, "%s.again", argv[1]);
+    if (before != NULL) setenv("TIDESIM_LEDGER", ledger, 1);
+    execl("/proc/self/exe", argv[0], file, argv[2], "leave", (char *)NULL);
+}
+
 int main(int argc, char **argv) {
     static worker workers[N_THREADS];
     CUcontext primary, second;
@@ -290,6 +313,7 @@ int main(int argc, char **argv) {
         pthread_barrier_wait(&stop);
         note_moment();
         if (strcmp(mode, "fork") == 0 && i == 3) fork_child();
+        if (makes_faults) free_twice();
         is_over = strcmp(mode, "endless") != 0 && i + 1 >= n_moments;
         pthread_barrier_wait(&go);
     }
@@ -309,6 +333,6 @@ int main(int argc, char **argv) {
     note_moment();
     printf("sum %llu\n", (unsigned long long)sum);
     fflush(stdout);
-    if (strcmp(mode, "exec") == 0) execl("/proc/self/exe", argv[0], argv[1], argv[2], "leave", (char *)NULL);
+    if (strcmp(mode, "exec") == 0) exec_again(argv);
     return EXIT_CODE;
 }
