@@ -226,7 +226,7 @@ class CudaRecord(Case):
         self.check_moments(trace, pools=False)
 
     def test_faults_of_the_program(self):
-        p = self.record("faults", TIDESIM_FAIL="20:900:cuMemFree_v2")
+        p = self.record("faults", TIDESIM_FAIL="20:900:cuMemFreeHost")
         self.assertEqual(p.returncode, EXIT_CODE, p.stderr)
         trace = Trace(self.path)
         [n] = trace.counts()

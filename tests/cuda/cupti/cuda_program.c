@@ -74,11 +74,6 @@ static uint64_t next(worker *w) {
     return w->seed;
 }
 
-/// A free that failed is tried again.
-static void must_free(CUdeviceptr at) {
-    if (cuMemFree(at) != CUDA_SUCCESS) MUST(cuMemFree(at));
-}
-
 // ---- an allocator of its own: segments of 20 MiB, cut from the front, given back when nothing is in them ----
 
 static struct {
@@ -103,7 +98,7 @@ static CUdeviceptr cache_alloc(size_t bytes) {
 static void cache_free(void) {
     pthread_mutex_lock(&cache.lock);
     if (--cache.n == 0) {
-        must_free(cache.at);
+        MUST(cuMemFree(cache.at));
         cache.at = 0;
         cache.used = 0;
     }
@@ -175,13 +170,13 @@ static void give(worker *w, held *h) {
     switch (h->sort) {
     case HOST:
     case HOST2:
-        MUST(cuMemFreeHost(h->host));
+        if (cuMemFreeHost(h->host) != CUDA_SUCCESS) MUST(cuMemFreeHost(h->host)); // tried again
         break;
     case ASYNC:
         MUST(cuMemFreeAsync(h->at, w->stream));
         break;
     case POOLED: // outside of its stream
-        must_free(h->at);
+        MUST(cuMemFree(h->at));
         break;
     case MAPPED:
         unmap(h);
@@ -193,7 +188,7 @@ static void give(worker *w, held *h) {
         cache_free();
         break;
     default:
-        must_free(h->at);
+        MUST(cuMemFree(h->at));
     }
     h->is_there = false;
 }
@@ -202,7 +197,7 @@ static void make_faults(worker *w) {
     CUdeviceptr p;
     MUST(cuMemAlloc(&p, 4096));
     expect("a free of an address inside", CUDA_ERROR_INVALID_VALUE, cuMemFree(p + 256));
-    must_free(p);
+    MUST(cuMemFree(p));
     expect("a request for nothing", CUDA_ERROR_INVALID_VALUE, cuMemAlloc(&p, 0));
     expect("too much", CUDA_ERROR_OUT_OF_MEMORY, cuMemAlloc(&p, (size_t)1 << 45));
     expect("too much of a pool", CUDA_ERROR_OUT_OF_MEMORY, cuMemAllocAsync(&p, (size_t)1 << 45, w->stream));
@@ -213,7 +208,7 @@ static void make_faults(worker *w) {
 static void free_twice(void) {
     CUdeviceptr p;
     MUST(cuMemAlloc(&p, 4096));
-    must_free(p);
+    MUST(cuMemFree(p));
     expect("a double free", CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
 }
 
