@@ -27,6 +27,7 @@ typedef enum call_sort {
     CALL_NOTE_FREE,
     CALL_POOL_CREATE,
     CALL_POOL_DESTROY,
+    CALL_PRIMARY,
     CALL_CAPTURE_BEGIN,
     CALL_CAPTURE_END,
 } call_sort;
@@ -110,8 +111,14 @@ int32_t tide__cupti_device_of(CUcontext context) {
     }
     uint32_t device = 0;
     if (context == NULL || !tide__cupti_works(tide__cupti.lib.cuptiGetDeviceId(context, &device))) return 0;
-    if (free_entry != NULL) *free_entry = (tide__cupti_context){context, (int32_t)device};
+    if (free_entry != NULL) *free_entry = (tide__cupti_context){.handle = context, .device = (int32_t)device};
     return (int32_t)device;
+}
+
+static void primary_is(CUcontext context) {
+    (void)tide__cupti_device_of(context);
+    for (size_t i = 0; i < TIDE__CUPTI_MAX_CONTEXTS; i++)
+        if (tide__cupti.contexts[i].handle == context) tide__cupti.contexts[i].is_primary = true;
 }
 
 /// CUPTI's number of the stream; 0: the default stream, or not known.
@@ -335,6 +342,9 @@ static void has_succeeded(const row *r, const CUpti_CallbackData *d, const tide_
         return;
     case CALL_POOL_DESTROY:
         return; // what is out stays until it is freed; the device of the pool may still be asked for
+    case CALL_PRIMARY:
+        primary_is((CUcontext)(uintptr_t)c->handle);
+        return;
     case CALL_CAPTURE_BEGIN:
         capture_begins(c->stream);
         return;
@@ -375,19 +385,23 @@ static void after(const row *r, const CUpti_CallbackData *d) {
 
 // ---- contexts ----
 
-/// What is left of a context goes with it; pools' blocks go with the last context of their device, and physical memory
-/// is of no context.
+/// What is left of a context goes with it. Pools' blocks go with the primary context of their device, if it is the last
+/// one; physical memory is of no context.
 static void context_ends(CUcontext context) {
     const int32_t device = tide__cupti_device_of(context);
     size_t n_others = 0, at = 0;
+    bool is_primary = false;
     for (size_t i = 0; i < TIDE__CUPTI_MAX_CONTEXTS; i++) {
         tide__cupti_context *c = &tide__cupti.contexts[i];
-        if (c->handle == context) *c = (tide__cupti_context){0};
+        if (c->handle == context) {
+            is_primary = c->is_primary;
+            *c = (tide__cupti_context){0};
+        }
         n_others += c->handle != NULL && c->device == device;
     }
     tide__cupti_block *b;
     while ((b = tide__cupti_ledger_next(&tide__cupti.ledger, &at)) != NULL) {
-        const bool goes = b->context == context || (b->goes_last && b->device == device && n_others == 0);
+        const bool goes = b->context == context || (b->goes_last && b->device == device && is_primary && n_others == 0);
         if (!goes || b->n_handles + b->n_maps > 0) continue;
         tide__cupti_note_gone(b);
         tide__cupti_end_block(b, 0);

@@ -58,6 +58,9 @@ X(cuMipmappedArrayCreate, CALL_ALLOC_ARRAY, "cuArrayCreate", { c->address = (uin
 X(cuArrayDestroy, CALL_FREE_ARRAY, NULL, { c->address = (uintptr_t)p->hArray; })
 X(cuMipmappedArrayDestroy, CALL_FREE_ARRAY, NULL, { c->address = (uintptr_t)p->hMipmappedArray; })
 
+// which context is the primary one of its device: pools' blocks go with that alone
+X(cuDevicePrimaryCtxRetain, CALL_PRIMARY, NULL, { c->handle = (uintptr_t)*p->pctx; })
+
 // captures: what is allocated in them is a node of a graph and no memory yet
 X(cuStreamBeginCapture_v2, CALL_CAPTURE_BEGIN, NULL, { c->stream = p->hStream; })
 X(cuStreamBeginCapture_v2_ptsz, CALL_CAPTURE_BEGIN, NULL, { c->stream = p->hStream; c->per_thread = true; })

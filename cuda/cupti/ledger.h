@@ -43,7 +43,7 @@ typedef struct tide__cupti_block {
     uint8_t space;               ///< of `key`
     bool is_used;                ///< of the ledger
     bool is_own;                 ///< asked for by tidemark's allocators
-    bool goes_last;              ///< with the last context of its device: blocks of pools, variables of modules
+    bool goes_last;              ///< with the primary context of its device, if that is the last: blocks of pools
 } tide__cupti_block;
 
 /// One name of a block.

@@ -43,6 +43,7 @@ enum { TIDE__CUPTI_HOST = -1, TIDE__CUPTI_UNKNOWN_DEVICE = -2 };
 typedef struct tide__cupti_context {
     CUcontext handle; ///< NULL: the entry is free
     int32_t device;
+    bool is_primary;
 } tide__cupti_context;
 
 typedef struct tide__cupti_pool {

@@ -82,7 +82,8 @@ struct sim_ctx {
     bool is_primary, active;
     uint32_t refs; ///< retains of a primary context
     uint32_t flags;
-    uint64_t overhead_bytes;
+    uint64_t overhead_bytes, stream_bytes; ///< of the device: for itself, for streams
+    uint64_t n_streams, most_streams;
     sim_stream *legacy;
     sim_stream *streams; ///< all but legacy
     size_t n_orphans;    ///< ends of streams that were destroyed with work to come
@@ -92,7 +93,7 @@ struct sim_ctx {
 typedef struct sim_state {
     _Atomic bool ready; ///< cuInit was called
     int n_devices, version;
-    uint64_t granularity, context_bytes;
+    uint64_t granularity, context_bytes, stream_bytes;
     sim_device devices[SIM_MAX_DEVICES];
 } sim_state;
 
@@ -303,7 +304,7 @@ sim_pool *sim_pool_new(sim_device *device, bool own);
 void sim_pool_free_now(sim_range *range);
 /// After the host waited for something: pools give back what is above their threshold.
 void sim_pools_synchronised(void);
-/// The last context of the device goes: nothing that a pool gave is left.
+/// The device is reset: nothing that a pool gave is left.
 void sim_pools_of_device_free(sim_device *device);
 
 // sim_work.c: a piece of work of a stream.

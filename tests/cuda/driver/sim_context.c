@@ -98,7 +98,9 @@ static void close_ctx(sim_ctx *ctx) {
     sim_events_of_ctx_free(ctx);
     sim_modules_of_ctx_free(ctx);
     sim_memory_of_ctx_free(ctx, is_last);
-    if (is_last) sim_pools_of_device_free(ctx->device);
+    // cuda.h: a reset of the primary context takes all of the device along; cuCtxDestroy leaves pools alone.
+    if (is_last && ctx->is_primary) sim_pools_of_device_free(ctx->device);
+    sim_pools_synchronised();
     const sim_entry_info entry = overhead_of(ctx);
     sim_ledger_free(&entry);
     sim_give(ctx->device, ctx->overhead_bytes);
@@ -140,7 +142,10 @@ SIM_ENTRY(cuCtxCreate_v3,
 
 SIM_ENTRY(cuCtxCreate_v4, (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev),
           (pctx, ctxCreateParams, flags, dev)) {
-    return ctxCreateParams != NULL ? CUDA_ERROR_NOT_SUPPORTED : create(pctx, flags, dev);
+    // cuda.h: without affinity and without shared graphics it is an ordinary context; others are not simulated.
+    const CUctxCreateParams *more = ctxCreateParams;
+    const bool plain = more == NULL || (more->numExecAffinityParams == 0 && more->cigParams == NULL);
+    return plain ? create(pctx, flags, dev) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
 SIM_ENTRY(cuCtxDestroy_v2, (CUcontext handle), (handle)) {

@@ -164,12 +164,12 @@ SIM_ENTRY_PT(cuGraphUpload, _ptsz, (CUgraphExec hGraphExec, CUstream hStream), (
     return sim_stream_of(call, hStream, &why) == NULL ? why : CUDA_SUCCESS;
 }
 
-// GUESS: it waits for the graph's last launch.
+// cuda.h: a graph that runs goes on. Its nodes have all they need; memory of its own is waited for (GUESS).
 SIM_ENTRY(cuGraphExecDestroy, (CUgraphExec hGraphExec), (hGraphExec)) {
     sim_graph_exec *exec = exec_of(hGraphExec);
     if (exec == NULL) return CUDA_ERROR_INVALID_VALUE;
     sim_object_remove(&exec->object);
-    if (exec->last != NULL) sim_wait(exec->last);
+    if (exec->last != NULL && exec->graph->memory != NULL) sim_wait(exec->last);
     for (uint32_t i = 0; i < exec->graph->n_lanes; i++) sim_queue_close(exec->lanes[i]);
     free(exec->lanes);
     sim_point_unref(exec->last);

@@ -57,33 +57,65 @@ static void chunk_free(sim_pool *pool, sim_chunk *chunk) {
     sim_chunk_delete(chunk);
 }
 
-// Gives back idle chunks until no more than `keep` bytes are reserved.
+// Gives back idle chunks while at least `keep` bytes stay reserved (cuda.h, cuMemPoolTrimTo).
 bool sim_pool_trim(sim_pool *pool, uint64_t keep) {
     const uint64_t before = pool->reserved;
     for (sim_chunk *chunk = pool->chunks, *next; chunk != NULL; chunk = next) {
         next = chunk->next;
         sim_chunk_settle(chunk);
-        if (pool->reserved > keep && sim_chunk_is_idle(chunk)) chunk_free(pool, chunk);
+        if (pool->reserved >= keep && pool->reserved - keep >= chunk->bytes && sim_chunk_is_idle(chunk))
+            chunk_free(pool, chunk);
     }
     if (pool->reserved < before && !pool->dying) sim_hook_pool(TIDESIM_POOL_TRIMMED, pool, keep);
     return pool->reserved < before;
 }
 
-void sim_pool_delete(sim_pool *pool) {
+// Pools that were destroyed, while blocks of theirs are live or frees are to come.
+static sim_pool *dying;
+
+static bool is_gone(sim_pool *pool) {
+    if (pool->n_live > 0) return false;
+    sim_pool_trim(pool, 0);
+    return pool->chunks == NULL;
+}
+
+static void pool_delete(sim_pool *pool) {
     sim_hook_pool(TIDESIM_POOL_DESTROYED, pool, 0);
-    while (pool->chunks != NULL) chunk_free(pool, pool->chunks);
-    if (!pool->dying) sim_object_remove(&pool->object);
     free(pool);
 }
 
-// Pools that were destroyed with live blocks are no objects any more; they go with their last block.
+void sim_pool_destroy(sim_pool *pool) {
+    sim_object_remove(&pool->object);
+    pool->dying = true;
+    if (is_gone(pool)) {
+        pool_delete(pool);
+        return;
+    }
+    pool->next_dying = dying;
+    dying = pool;
+}
+
+static void reap(void) {
+    for (sim_pool **link = &dying; *link != NULL;) {
+        sim_pool *pool = *link;
+        if (!is_gone(pool)) {
+            link = &pool->next_dying;
+            continue;
+        }
+        *link = pool->next_dying;
+        pool_delete(pool);
+    }
+}
+
 static void trim_one(sim_object *object, void *user) {
-    (void)user;
     sim_pool *pool = (sim_pool *)object;
     if (pool->chunks != NULL) sim_pool_trim(pool, pool->threshold);
 }
 
-void sim_pools_synchronised(void) { sim_objects_each(SIM_POOL, trim_one, NULL); }
+void sim_pools_synchronised(void) {
+    sim_objects_each(SIM_POOL, trim_one, NULL);
+    reap();
+}
 
 static sim_chunk *reserve(sim_pool *pool, uint64_t bytes) {
     if (pool->max_bytes != 0 && (pool->reserved > pool->max_bytes || bytes > pool->max_bytes - pool->reserved))
@@ -121,6 +153,7 @@ static sim_chunk *grow(sim_pool *pool, uint64_t span) {
     if (chunk == NULL) chunk = reserve(pool, least);
     if (chunk != NULL) return chunk;
     sim_objects_each(SIM_POOL, trim_for, pool->device);
+    reap();
     chunk = reserve(pool, steps);
     return chunk != NULL ? chunk : reserve(pool, least);
 }
@@ -242,10 +275,6 @@ static void free_block(sim_call *call, sim_range *range, sim_stream *stream) {
         sim_point_unref(point);
     }
     free(range);
-    if (pool->dying && pool->n_live == 0) {
-        sim_device_drain(pool->device);
-        sim_pool_delete(pool);
-    }
 }
 
 void sim_pool_free_now(sim_range *range) {
@@ -290,8 +319,9 @@ static bool drop_block(sim_range *range, void *user) {
     return true;
 }
 
-// GUESS: what happens to pools when the last context of their device goes.
+// cuda.h, cuDevicePrimaryCtxReset: everything of the device in this process goes.
 void sim_pools_of_device_free(sim_device *device) {
     sim_ranges_each(drop_block, device);
     sim_objects_each(SIM_POOL, trim_for, device);
+    reap();
 }

@@ -14,12 +14,14 @@ struct sim_pool {
     int reuse_events, reuse_opportunistic, reuse_dependencies;
     bool announced; ///< to the hooks: with its first memory
     size_t n_live;
-    bool dying; ///< destroyed while blocks are live
+    bool dying; ///< destroyed while blocks are live or frees are to come
+    sim_pool *next_dying;
     sim_chunk *chunks;
 };
 
-/// Gives back idle chunks until no more than `keep` bytes are reserved. True: some went.
+/// Gives back idle chunks while at least `keep` bytes stay reserved. True: some went.
 bool sim_pool_trim(sim_pool *pool, uint64_t keep);
-void sim_pool_delete(sim_pool *pool);
+/// It is no object any more; its memory goes as soon as nothing needs it.
+void sim_pool_destroy(sim_pool *pool);
 
 #endif

@@ -26,13 +26,7 @@ SIM_ENTRY(cuMemPoolDestroy, (CUmemoryPool handle), (handle)) {
     sim_pool *pool = pool_of(handle);
     if (pool == NULL || pool->object.own) return CUDA_ERROR_INVALID_VALUE;
     if (pool->device->pool == pool) pool->device->pool = pool->device->default_pool;
-    if (pool->n_live > 0) {
-        sim_object_remove(&pool->object);
-        pool->dying = true;
-        return CUDA_SUCCESS;
-    }
-    sim_device_drain(pool->device);
-    sim_pool_delete(pool);
+    sim_pool_destroy(pool);
     return CUDA_SUCCESS;
 }
 

@@ -4,7 +4,8 @@
 //
 // Measured: a name with a suffix ("cuMemAlloc_v2") and an unknown one give CUDA_SUCCESS, no function and
 // CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND; a version that is older than the function
-// CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT. cuda.h: the base name with a version gives the newest form that was there
+// CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT. GUESS: what a version before the oldest form here gets (a real
+// driver still has forms of 2.0). cuda.h: the base name with a version gives the newest form that was there
 // in that version; CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM gives the _ptsz or _ptds form where there is one.
 #include "tests/cuda/driver/sim.h"
 

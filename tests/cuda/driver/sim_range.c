@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 
 #include "tests/cuda/driver/sim.h"
+#include "tests/cuda/driver/sim_sanitizers.h"
 
-#if defined(__SANITIZE_ADDRESS__)
+#if SIM_ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 
@@ -147,7 +148,7 @@ bool sim_map_open(uint64_t address, uint64_t bytes) {
 
 void sim_map_free(uint64_t address, uint64_t bytes) { munmap((void *)(uintptr_t)address, bytes); }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if SIM_ASAN
 void sim_poison(uint64_t address, uint64_t bytes) { __asan_poison_memory_region((void *)(uintptr_t)address, bytes); }
 void sim_unpoison(uint64_t address, uint64_t bytes) {
     __asan_unpoison_memory_region((void *)(uintptr_t)address, bytes);

@@ -30,6 +30,7 @@ static void configure(void) {
     sim.version = (int)env_number("TIDESIM_VERSION", 13000);
     sim.granularity = env_number("TIDESIM_GRANULARITY", 2 * SIM_MIB);
     sim.context_bytes = env_number("TIDESIM_CONTEXT_BYTES", 0);
+    sim.stream_bytes = env_number("TIDESIM_STREAM_BYTES", 0);
     atomic_store(&sim_delay_us, env_number("TIDESIM_DELAY_US", 0));
     for (int i = 0; i < sim.n_devices; i++) {
         sim.devices[i].ordinal = i;

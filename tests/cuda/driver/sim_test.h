@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "tests/cuda/driver/sim_sanitizers.h"
 #include "tests/cuda/driver/tidesim.h"
 #include "tests/tide_test.h"
 
@@ -25,6 +26,12 @@ static TIDE_UNUSED const char *result_name(CUresult result) {
         if (got_ != (want)) fail_msg("%s: got %s, want %s", #expr, result_name(got_), result_name(want));              \
     } while (0)
 #define assert_ok(expr) assert_cu(expr, CUDA_SUCCESS)
+
+/// valgrind holds 500 threads at most.
+static TIDE_UNUSED bool sim_is_valgrind(void) {
+    const char *preload = getenv("LD_PRELOAD");
+    return preload != NULL && strstr(preload, "vgpreload") != NULL;
+}
 
 /// The primary context of device 0, current.
 static TIDE_UNUSED CUcontext sim_open(void) {
@@ -77,6 +84,22 @@ static TIDE_UNUSED void sim_let_go(sim_gate *gate) {
     pthread_cond_broadcast(&gate->changed);
     pthread_mutex_unlock(&gate->lock);
 }
+
+static TIDE_UNUSED void *sim_let_go_late(void *gate) {
+    usleep(20000);
+    sim_let_go(gate);
+    return NULL;
+}
+
+/// Opens the gate from another thread, a while later: what returns before did not wait.
+static TIDE_UNUSED pthread_t sim_let_go_later(sim_gate *gate) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, sim_let_go_late, gate), 0);
+    return thread;
+}
+
+/// Long enough for work that nothing holds up. No test fails because it was too short; an error may stay unseen.
+static TIDE_UNUSED void sim_settle(void) { usleep(20000); }
 
 static TIDE_UNUSED CUstream sim_stream_create(void) {
     CUstream stream;

@@ -40,6 +40,7 @@ static int with_environment(void) {
     setenv("TIDESIM_BYTES", "1073741824", 1);
     setenv("TIDESIM_VERSION", "12080", 1);
     setenv("TIDESIM_CONTEXT_BYTES", "4194304", 1);
+    setenv("TIDESIM_STREAM_BYTES", "574619", 1);
     setenv("TIDESIM_FAIL", "3:719:cuMemAlloc_v2", 1);
     setenv("TIDESIM_LOG", "sim_context.log", 1);
     int n, version;
@@ -55,12 +56,19 @@ static int with_environment(void) {
     if (cuMemsetD32(a, 9, 1) != CUDA_SUCCESS || cuMemcpyPeer(b, second, a, first, 4) != CUDA_SUCCESS) return 7;
     if (cuMemcpyDtoH(&out, b, 4) != CUDA_SUCCESS || out != 9) return 8;
     if (tidesim_taken(0) != 4194304 + 2 * MIB || tidesim_taken(1) != 4194304 + 2 * MIB) return 9;
+    CUstream streams[100];
+    for (int i = 0; i < 100; i++)
+        if (cuStreamCreate(&streams[i], 0) != CUDA_SUCCESS) return 11;
+    for (int i = 0; i < 100; i++)
+        if (cuStreamDestroy(streams[i]) != CUDA_SUCCESS) return 12;
+    if (tidesim_taken(1) != 4194304 + 2 * MIB + 68 * 574619) return 13;
     if (cuCtxDestroy(second) != CUDA_SUCCESS || cuCtxDestroy(first) != CUDA_SUCCESS) return 10;
     return tidesim_left(true) != 0 || tidesim_taken(0) != 0 || tidesim_taken(1) != 0;
 }
 
 static void test_environment(void **state) {
     (void)state;
+    unlink("sim_context.log"); // of a run that failed
     assert_int_equal(in_child(with_environment), 0);
     char line[256];
     int n_allocs = 0, n_failed = 0;
@@ -113,7 +121,9 @@ static void test_primary(void **state) {
     assert_ok(cuDevicePrimaryCtxRetain(&again, 0));
     assert_ptr_equal(ctx, again);
     assert_ok(cuDevicePrimaryCtxRelease(0));
+    CUdeviceptr block;
     assert_ok(cuMemAlloc(&p, 1));
+    assert_ok(cuMemAllocAsync(&block, 1, NULL));
     assert_ok(cuDevicePrimaryCtxRelease(0)); // the last one: all of it goes
     assert_ok(cuDevicePrimaryCtxGetState(0, &flags, &active));
     assert_int_equal(active, 0);
@@ -146,7 +156,14 @@ static void test_second_context(void **state) {
     assert_ok(cuCtxPopCurrent(&popped));
     assert_ptr_equal(popped, second);
     assert_ok(cuMemFree(theirs));
+    CUdeviceptr block; // of the device, not of the context
+    assert_ok(cuCtxPushCurrent(second));
+    assert_ok(cuMemAllocAsync(&block, 1, NULL));
+    assert_ok(cuCtxPopCurrent(NULL));
     assert_ok(cuCtxDestroy(second));
+    assert_int_equal(sim_count(TIDESIM_POOL_BLOCK).live_bytes, 1);
+    assert_ok(cuMemFree(block));
+    assert_ok(cuCtxSynchronize());
     assert_cu(cuCtxDestroy(second), CUDA_ERROR_INVALID_CONTEXT);
     assert_cu(cuMemcpyDtoD(mine, mine, 1), CUDA_ERROR_INVALID_VALUE);
     assert_cu(cuStreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);

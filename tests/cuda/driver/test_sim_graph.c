@@ -87,10 +87,15 @@ static void test_capture(void **state) {
     unsigned out[2];
     assert_ok(cuMemcpyDtoH(out, p, 8));
     assert_int_equal(out[0], 1); // nothing has run so far
+    sim_let_go(&gate);
     for (int i = 1; i <= 2; i++) {
+        sim_gate before; // the graph follows what is in its stream
+        sim_hold(b, &before);
         assert_ok(cuGraphLaunch(exec, b));
-        if (i == 1) assert_cu(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
-        sim_let_go(&gate);
+        sim_settle();
+        assert_cu(cuStreamQuery(b), CUDA_ERROR_NOT_READY);
+        assert_int_equal(gate.n_passed, i - 1);
+        sim_let_go(&before);
         assert_ok(cuStreamSynchronize(b));
         assert_int_equal(gate.n_passed, i);
         assert_ok(cuMemcpyDtoH(out, p, 8));
@@ -99,6 +104,14 @@ static void test_capture(void **state) {
         assert_ok(cuMemsetD32(p, 1, 2));
         assert_ok(cuCtxSynchronize());
     }
+    // The node of the stream that joined follows the host function of the other one.
+    sim_gate_init(&gate);
+    assert_ok(cuGraphLaunch(exec, b));
+    sim_settle();
+    assert_ok(cuMemcpyDtoHAsync(out, p, 8, a));
+    assert_int_equal(out[1], 1);
+    sim_let_go(&gate);
+    assert_ok(cuStreamSynchronize(b));
     assert_ok(cuGraphExecDestroy(exec));
     assert_ok(cuMemFree(p));
     assert_ok(cuEventDestroy(fork_event));

@@ -58,10 +58,18 @@ static void test_steps_and_threshold(void **state) {
     assert_int_equal(USED(pool), 0);
     assert_int_equal(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 160 * MIB);
     assert_int_equal(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 200 + 100 * MIB);
+    assert_ok(cuMemPoolTrimTo(pool, 1)); // at least that much stays
+    assert_int_equal(RESERVED(pool), 32 * MIB);
     assert_ok(cuMemPoolTrimTo(pool, 0));
     assert_int_equal(RESERVED(pool), 0);
     assert_ok(cuMemFreeAsync(get(pool, 0, stream), stream)); // zero bytes: a block of none
+    sim_gate gate; // a free to come: the call returns at once, the memory goes later
+    sim_hold(stream, &gate);
+    assert_ok(cuMemFreeAsync(get(pool, 1, stream), stream));
     assert_ok(cuMemPoolDestroy(pool));
+    assert_int_equal(sim_count(TIDESIM_POOL).live_bytes, 32 * MIB);
+    sim_let_go(&gate);
+    assert_ok(cuStreamSynchronize(stream));
     assert_int_equal(sim_count(TIDESIM_POOL).live_bytes, 0);
     assert_ok(cuStreamDestroy(stream));
     sim_close(1);
@@ -158,6 +166,7 @@ static void test_reuse_by_waiting(void **state) {
     set_flag(pool, CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 1);
     b = get(pool, 30 * MIB, other);
     assert_int_equal(b, a);
+    sim_settle();
     assert_cu(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
     sim_let_go(&gate);
     assert_ok(cuStreamSynchronize(other));

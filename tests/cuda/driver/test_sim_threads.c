@@ -6,17 +6,6 @@
 
 #include "tests/cuda/driver/sim_test.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN 1
-#else
-#define HAS_TSAN 0
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#else
-#define HAS_ASAN 0
-#endif
-
 static CUcontext shared_ctx;
 
 static void *allocates(void *arg) {
@@ -36,16 +25,17 @@ static void *allocates(void *arg) {
 // Two thousand threads allocate, hundreds at once.
 static void test_many_threads(void **state) {
     (void)state;
-    enum { N = HAS_TSAN ? 400 : 2000, AT_ONCE = 250 };
-    static pthread_t threads[N];
+    enum { MOST = SIM_TSAN ? 400 : 2000 };
+    const size_t n = sim_is_valgrind() ? 100 : MOST, at_once = sim_is_valgrind() ? 50 : 250;
+    static pthread_t threads[MOST];
     shared_ctx = sim_open();
-    for (size_t i = 0; i < N; i++) {
+    for (size_t i = 0; i < n; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, allocates, (void *)(uintptr_t)i), 0);
-        if (i >= AT_ONCE) assert_int_equal(pthread_join(threads[i - AT_ONCE], NULL), 0);
+        if (i >= at_once) assert_int_equal(pthread_join(threads[i - at_once], NULL), 0);
     }
-    for (size_t i = N - AT_ONCE; i < N; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (size_t i = n - at_once; i < n; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
     assert_ok(cuCtxSynchronize());
-    assert_int_equal(sim_count(TIDESIM_DEVICE).n_allocs, 3 * N);
+    assert_int_equal(sim_count(TIDESIM_DEVICE).n_allocs, 3 * n);
     assert_int_equal(sim_count(TIDESIM_DEVICE).live_bytes, 0);
     assert_int_equal(sim_count(TIDESIM_POOL).live_bytes, 0);
     sim_close(0);
@@ -115,10 +105,10 @@ static void test_race_is_seen(void **state) {
     (void)state;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(exit_of(two_streams, true), 0);
-        if (HAS_TSAN) assert_int_equal(exit_of(two_streams, false), 66);
+        if (SIM_TSAN) assert_int_equal(exit_of(two_streams, false), 66);
     }
     assert_int_equal(exit_of(use_before_alloc, true), 0);
-    if (HAS_ASAN) assert_int_equal(exit_of(use_before_alloc, false), 1);
+    if (SIM_ASAN) assert_int_equal(exit_of(use_before_alloc, false), 1);
 }
 
 int main(void) {

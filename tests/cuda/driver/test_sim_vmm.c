@@ -10,7 +10,7 @@
 #define PIECE (2 * MIB)
 
 // ThreadSanitizer leaves less than two TiB of addresses to a program.
-#if defined(__SANITIZE_THREAD__)
+#if SIM_TSAN
 #define LARGE ((size_t)1 << 36)
 #else
 #define LARGE ((size_t)1 << 40)

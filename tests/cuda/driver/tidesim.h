@@ -9,9 +9,9 @@
 //   TIDESIM_GRANULARITY=2097152 bytes of the smallest piece that a device gives
 //   TIDESIM_VERSION=13000      what cuDriverGetVersion says
 //   TIDESIM_CONTEXT_BYTES=…    device memory that a context takes
-//   TIDESIM_DELAY_US=0         time that each copy, memset and kernel takes more
-//   TIDESIM_FAIL=n[:code][:name]  the n-th call (of the function `name`) fails with code (default 2)
-//   TIDESIM_LOG=file           a line per call
+//   TIDESIM_STREAM_BYTES=0     device memory that each stream above the 32 first takes, and never gives back (measured:
+//   574619) TIDESIM_DELAY_US=0         time that each copy, memset and kernel takes more TIDESIM_FAIL=n[:code][:name]
+//   the n-th call (of the function `name`) fails with code (default 2) TIDESIM_LOG=file           a line per call
 //   TIDESIM_LEDGER=file        a mapped file with every allocation and free; %p in the name is the process
 #ifndef TIDE_TESTS_CUDA_DRIVER_TIDESIM_H
 #define TIDE_TESTS_CUDA_DRIVER_TIDESIM_H
