@@ -206,7 +206,8 @@ static void print_empty(const char *path, const tide_trace_info *info) {
         return;
     }
     fputs("no process that the command started spoke to tidemark\n", stderr);
-    fputs("note: programs that link tidemark's recorder record, and tidemark run and compare without -o; of others their\n"
+    fputs("note: programs that link tidemark's recorder record, and tidemark run and compare without -o; of others "
+          "their\n"
           "      CUDA memory is recorded (--cuda), and nothing else that they allocate\n",
           stderr);
 }

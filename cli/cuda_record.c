@@ -72,9 +72,10 @@ static tide_status in_the_way(cli_cuda_mode mode, const char *users, tide_error 
 }
 
 static tide_status no_plugin(tide_error *err) {
-    const tide_status st =
-        TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "--cuda on: there is no " TIDE_CUPTI_LIBRARY " in ../lib/tidemark or ../%s "
-                                           "beside this program", TIDE_LIBDIR);
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND,
+                                     "--cuda on: there is no " TIDE_CUPTI_LIBRARY " in ../lib/tidemark or ../%s "
+                                     "beside this program",
+                                     TIDE_LIBDIR);
     tide_error_hint(err, "it is built where CMake finds the CUDA Toolkit 13 (-DTIDE_CUDA=ON says why not)");
     return st;
 }
@@ -150,8 +151,10 @@ static void print_faults(const cuda_summary *s) {
         fprintf(stderr, "warning: CUPTI dropped %" PRIu64 " records: what pools have reserved may be wrong\n",
                 s->dropped);
     if (s->unmatched > 0)
-        fprintf(stderr, "warning: %" PRIu64 " records of CUPTI told of memory that no known call took or gave back; "
-                        "they are in the trace, under the name `unmatched`\n", s->unmatched);
+        fprintf(stderr,
+                "warning: %" PRIu64 " records of CUPTI told of memory that no known call took or gave back; "
+                "they are in the trace, under the name `unmatched`\n",
+                s->unmatched);
     if (s->no_room > 0)
         fprintf(stderr, "warning: there was no memory to note %" PRIu64 " events of CUDA memory\n", s->no_room);
     if (s->flush_hung > 0)
@@ -190,7 +193,8 @@ tide_status cli_cuda_print(tide_trace *t, bool quiet, tide_error *err) {
         tide_text line = {0};
         const tide_status st = add_peaks(t, &line, err);
         if (st == TIDE_OK && !line.failed)
-            fprintf(stderr, "cuda: %" PRIu64 " process%s%s\n", n, n == 1 ? "" : "es", line.data != NULL ? line.data : "");
+            fprintf(stderr, "cuda: %" PRIu64 " process%s%s\n", n, n == 1 ? "" : "es",
+                    line.data != NULL ? line.data : "");
         tide_text_deinit(&line);
         if (st != TIDE_OK) return st;
         if (s.n_cut > 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// cuda_record: the CUDA memory of programs under `tidemark record`: the plug-in that the driver loads into them, and what
-// the trace says of it at the end.
+// cuda_record: the CUDA memory of programs under `tidemark record`: the plug-in that the driver loads into them, and
+// what the trace says of it at the end.
 #ifndef TIDE_CLI_CUDA_RECORD_H
 #define TIDE_CLI_CUDA_RECORD_H
 

@@ -215,7 +215,7 @@ static void allocated(const tide__cupti_call *c, call_sort sort, const CUpti_Cal
     b->allocator = c->allocator;
     b->tag = c->tag;
     b->stream = sort == CALL_ALLOC_ASYNC ? stream_number(d->context, c) : 0;
-    b->goes_last = sort == CALL_ALLOC_ASYNC;
+    b->goes_last = b->is_pooled = sort == CALL_ALLOC_ASYNC;
     b->context = b->goes_last ? NULL : d->context;
     b->is_own = c->is_own;
     tide__cupti_tell_alloc(b, 0);
@@ -401,7 +401,8 @@ static void context_ends(CUcontext context) {
     }
     tide__cupti_block *b;
     while ((b = tide__cupti_ledger_next(&tide__cupti.ledger, &at)) != NULL) {
-        const bool goes = b->context == context || (b->goes_last && b->device == device && is_primary && n_others == 0);
+        const bool goes = b->context == context ||
+                          (b->goes_last && b->device == device && n_others == 0 && (is_primary || !b->is_pooled));
         if (!goes || b->n_handles + b->n_maps > 0) continue;
         tide__cupti_note_gone(b);
         tide__cupti_end_block(b, 0);

@@ -43,7 +43,8 @@ typedef struct tide__cupti_block {
     uint8_t space;               ///< of `key`
     bool is_used;                ///< of the ledger
     bool is_own;                 ///< asked for by tidemark's allocators
-    bool goes_last;              ///< with the primary context of its device, if that is the last: blocks of pools
+    bool goes_last;              ///< with the last context of its device
+    bool is_pooled;              ///< but not unless that is the primary one: blocks of pools
 } tide__cupti_block;
 
 /// One name of a block.

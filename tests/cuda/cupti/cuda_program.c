@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A foreign CUDA program for the tests of the recorder: the driver's API, several threads, two contexts, an allocator of
-// its own, and nothing of tidemark. It takes and gives memory in all the ways that there are, at random, and stops now and
-// then: no call is under way at such a moment, whose time goes into a file.
+// A foreign CUDA program for the tests of the recorder: the driver's API, several threads, two contexts, an allocator
+// of its own, and nothing of tidemark. It takes and gives memory in all the ways that there are, at random, and stops
+// now and then: no call is under way at such a moment, whose time goes into a file.
 //
 //     cuda_program MOMENTS STEPS [leave | endless | fork | exec | faults]
 //

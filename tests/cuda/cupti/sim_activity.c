@@ -134,7 +134,8 @@ SC_API CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbac
 
 static CUptiResult set_kind(CUpti_ActivityKind kind, uint8_t on) {
     if (!sc_may_call("cuptiActivityEnable", false)) return CUPTI_ERROR_INVALID_OPERATION;
-    if (kind == CUPTI_ACTIVITY_KIND_KERNEL && on) sc_misuse("CUPTI_ACTIVITY_KIND_KERNEL puts kernels one after the other");
+    if (kind == CUPTI_ACTIVITY_KIND_KERNEL && on)
+        sc_misuse("CUPTI_ACTIVITY_KIND_KERNEL puts kernels one after the other");
     if (kind <= 0 || kind >= 256) return CUPTI_ERROR_INVALID_KIND;
     if (on && complete == NULL) sc_misuse("records are enabled before there are buffers for them");
     kinds[kind] = on;

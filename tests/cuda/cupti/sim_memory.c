@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The simulated CUPTI: records of memory, as an H100 with CUDA 13.0 was seen to make them (cupti_rules asks each of these
-// of the real library):
+// The simulated CUPTI: records of memory, as an H100 with CUDA 13.0 was seen to make them (cupti_rules asks each of
+// these of the real library):
 //
 //     cuMemAlloc, Pitch, Managed, HostAlloc, HostRegister    a record of each, and of each free
 //     cuMemAllocAsync, cuMemFreeAsync                        the same, with pool, isAsync 1
@@ -168,7 +168,8 @@ void sc_after_call(const tidesim_api *call) {
     if (*call->result == CUDA_SUCCESS && strcmp(call->name, "cuMemSetAccess") == 0 &&
         sc_is_enabled(CUPTI_ACTIVITY_KIND_MEMORY2))
         tell_access(call);
-    if (*call->result == CUDA_ERROR_OUT_OF_MEMORY && strncmp(call->name, "cuMemAllocAsync", 15) == 0 && last_pool != 0) {
+    if (*call->result == CUDA_ERROR_OUT_OF_MEMORY && strncmp(call->name, "cuMemAllocAsync", 15) == 0 &&
+        last_pool != 0) {
         const cuMemAllocAsync_params *p = call->params;
         const tidesim_pool_event e = {.op = TIDESIM_POOL_CREATED,
                                       .pool = last_pool,

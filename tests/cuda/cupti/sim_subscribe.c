@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The simulated CUPTI: the one subscriber, what it has asked for, and the callbacks that it gets. Measured on an H100:
-// a second subscriber gets error 39 and the name of the first with "CUPTI for " before it; the correlation id of a call is
-// that of its record; callbacks of contexts come inside of the call that makes or ends one.
+// a second subscriber gets error 39 and the name of the first with "CUPTI for " before it; the correlation id of a call
+// is that of its record; callbacks of contexts come inside of the call that makes or ends one.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -142,11 +142,8 @@ uint32_t sc_live_contexts(uint32_t *first) {
 
 // ---- subscriber ----
 
-static const tidesim_hooks hooks = {.api = on_api,
-                                    .memory = sc_on_memory,
-                                    .pool = sc_on_pool,
-                                    .context = on_context,
-                                    .stream = on_stream};
+static const tidesim_hooks hooks = {
+    .api = on_api, .memory = sc_on_memory, .pool = sc_on_pool, .context = on_context, .stream = on_stream};
 
 static void report(void) {
     const char *pattern = sc_env("TIDECUPTI_REPORT");
@@ -246,9 +243,10 @@ SC_API CUptiResult cuptiGetVersion(uint32_t *version) {
 
 SC_API CUptiResult cuptiGetResultString(CUptiResult result, const char **text) {
     if (text == NULL) return CUPTI_ERROR_INVALID_PARAMETER;
-    *text = result == CUPTI_SUCCESS                                      ? "CUPTI_SUCCESS"
-            : result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-                                                                         : "CUPTI_ERROR_UNKNOWN";
+    *text = result == CUPTI_SUCCESS ? "CUPTI_SUCCESS"
+            : result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+                ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+                : "CUPTI_ERROR_UNKNOWN";
     return CUPTI_SUCCESS;
 }
 
