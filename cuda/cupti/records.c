@@ -76,6 +76,18 @@ void tide__cupti_add_sample(int32_t device, uint64_t used, uint64_t total, uint6
     add_item(&it);
 }
 
+static bool is_variable(const item *it) {
+    return it->memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC ||
+           it->memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC;
+}
+
+/// No record of CUPTI's says anything else; what does is no record.
+static bool is_possible(const item *it) {
+    const bool is_known = it->sort == ITEM_POOL || (it->operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION ||
+                                                    it->operation == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE);
+    return is_known && (it->t_ns | it->bytes | it->pool_bytes) >> 62 == 0 && it->device >= 0;
+}
+
 /// Records are aligned to 8 bytes, and packed.
 static void add_record(const CUpti_Activity *record) {
     item it = {0};
@@ -89,8 +101,8 @@ static void add_record(const CUpti_Activity *record) {
                     .correlation = m.correlationId,
                     .device = (int32_t)m.deviceId,
                     .operation = (uint16_t)m.memoryOperationType,
-                    .memory_kind = (uint16_t)m.memoryKind,
-                    .name = tide__cupti_keep_text(m.name)};
+                    .memory_kind = (uint16_t)m.memoryKind};
+        if (is_variable(&it)) it.name = tide__cupti_keep_text(m.name);
         if (m.memoryPoolConfig.memoryPoolType == CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL) {
             it.pool = m.memoryPoolConfig.address;
             it.pool_bytes = m.memoryPoolConfig.pool.size;
@@ -108,7 +120,13 @@ static void add_record(const CUpti_Activity *record) {
     } else {
         return;
     }
-    add_item(&it);
+    if (is_possible(&it)) {
+        add_item(&it);
+        return;
+    }
+    tide__cupti_lock();
+    tide__cupti.counts.no_records++;
+    tide__cupti_unlock();
 }
 
 static void parse_buffers(void) {
@@ -227,11 +245,6 @@ static void tell_variable(const item *it) {
     if (b == NULL) return;
     b->kind = TIDE_KIND_PERSISTENT;
     tide__cupti_tell_alloc(b, it->t_ns);
-}
-
-static bool is_variable(const item *it) {
-    return it->memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_DEVICE_STATIC ||
-           it->memory_kind == CUPTI_ACTIVITY_MEMORY_KIND_MANAGED_STATIC;
 }
 
 /// False: it shall be looked at again.
