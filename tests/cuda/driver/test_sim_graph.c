@@ -180,6 +180,21 @@ static void test_illegal(void **state) {
     sim_close(0);
 }
 
+static void test_origin_goes(void **state) {
+    (void)state;
+    sim_open();
+    CUstream stream = sim_stream_create();
+    CUdeviceptr p;
+    assert_ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_ok(cuMemAllocAsync(&p, 10, stream));
+    assert_int_equal(tidesim_live("capture"), 1);
+    assert_ok(cuStreamDestroy(stream));
+    assert_int_equal(tidesim_live("capture"), 0);
+    assert_ok(cuMemAlloc(&p, 1));
+    assert_ok(cuMemFree(p));
+    sim_close(0);
+}
+
 // Allocation, memset, free and host function: four nodes; memory is taken at the launch and given back with the graph.
 static void test_graph_memory(void **state) {
     (void)state;
@@ -214,10 +229,8 @@ static void test_graph_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_capture),
-        cmocka_unit_test(test_illegal),
-        cmocka_unit_test(test_graph_memory),
+        cmocka_unit_test(test_kernels),     cmocka_unit_test(test_capture),      cmocka_unit_test(test_illegal),
+        cmocka_unit_test(test_origin_goes), cmocka_unit_test(test_graph_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
