@@ -197,6 +197,30 @@ SIM_ENTRY(cuCtxGetDevice, (CUdevice * device), (device)) {
     return CUDA_SUCCESS;
 }
 
+// cuda.h has two forms since 13.0, and cuda.h's own name is the old one. cuGetProcAddress gives the new one to a caller
+// that asks for version 13000 (cudaTypedefs.h: PFN_cuCtxGetDevice_v13000), as for cuCtxSynchronize.
+static CUresult ctx_or_current(const sim_call *call, CUcontext handle, sim_ctx **out) {
+    *out = handle != NULL ? sim_ctx_of(handle) : call->ctx;
+    if (*out == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    return (*out)->active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+SIM_ENTRY(cuCtxGetDevice_v2, (CUdevice * device, CUcontext handle), (device, handle)) {
+    sim_ctx *ctx;
+    SIM_TRY(ctx_or_current(call, handle, &ctx));
+    if (device == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *device = ctx->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+SIM_ENTRY(cuCtxSynchronize_v2, (CUcontext handle), (handle)) {
+    sim_ctx *ctx;
+    SIM_TRY(ctx_or_current(call, handle, &ctx));
+    sim_ctx_drain(ctx);
+    sim_pools_synchronised();
+    return CUDA_SUCCESS;
+}
+
 SIM_ENTRY(cuCtxGetFlags, (unsigned int *flags), (flags)) {
     if (flags == NULL) return CUDA_ERROR_INVALID_VALUE;
     *flags = call->ctx->flags;
