@@ -594,6 +594,11 @@ static const tide__schema_item views[] = {
     {"marks", "CREATE VIEW marks AS\n"
               "SELECT e.id AS event_id, e.run_id, e.t_ns, coalesce(t.text, '') AS name, e.thread\n"
               "FROM event e LEFT JOIN name t ON t.id = e.tag_id WHERE e.op = 8"},
+    {"device_usage",
+     "CREATE VIEW device_usage AS\n"
+     "SELECT e.id AS event_id, e.run_id, e.t_ns, d.name AS device, e.requested_bytes AS used_bytes,\n"
+     "       e.reserved_bytes AS total_bytes, e.thread\n"
+     "FROM event e JOIN device d ON d.id = e.device WHERE e.op = 9"},
     {"gaps",
      "CREATE VIEW gaps AS\n"
      "SELECT e.id AS event_id, e.run_id, e.t_ns, e.requested_bytes AS lost, e.thread FROM event e WHERE e.op = 18"},
