@@ -12,13 +12,15 @@
 #include "core/base/host_alloc.h"
 #include "core/device/plugin.h"
 
-enum { OPT_DEVICE = 3000, OPT_ALLOCATOR, OPT_RUN, OPT_CHECK, OPT_LIMIT, OPT_JSON };
+enum { OPT_DEVICE = 3000, OPT_ALLOCATOR, OPT_RUN, OPT_KIND, OPT_OF, OPT_CHECK, OPT_LIMIT, OPT_JSON };
 
 static const char help[] =
     "  --device D          where: cpu (default) or another that `tidemark devices` lists\n"
     "  --allocator A,B,…   with which, one after the other (default: cpu,cpu_caching,stream_caching; of CUDA\n"
     "                      cuda,cuda_caching,cuda_async,cuda_vmm); `tidemark allocators --device D` lists them\n"
     "  --run N             the blocks of run N and what was alive when it began (default: the whole trace)\n"
+    "  --kind K            blocks of that kind alone; may be repeated\n"
+    "  --of D              blocks that were on device D alone\n"
     "  --check             fill each block with a pattern, and look at it before it is freed: exit 1 if it changed\n"
     "  --limit SIZE        would it fit: so much may be reserved, once what is kept for reuse was given back; exit 6\n"
     "                      when an allocator cannot serve all\n"
@@ -41,6 +43,8 @@ typedef struct options {
     const char **names; // [n_names], owned
     size_t n_names;
     int64_t run_id;
+    uint32_t kinds;
+    const char *of_device;
     bool check, json;
     uint64_t limit_bytes;
     cli_recording_options recording;
@@ -138,10 +142,14 @@ static int show(const options *o, const cli_replay_report *r, const cli_recordin
 
 static int replay_trace(const options *o, tide_trace *t) {
     cli_replay_report r = {
-        .device = o->device, .limit_bytes = o->limit_bytes, .checked = o->check, .clock_ns = cli_replay_clock_ns()};
+        .source = {.trace = t, .path = o->path, .run_id = o->run_id, .kinds = o->kinds, .of_device = o->of_device},
+        .device = o->device,
+        .limit_bytes = o->limit_bytes,
+        .checked = o->check,
+        .clock_ns = cli_replay_clock_ns()};
     cli_recording recording = {0};
     tide_error err = TIDE_ERROR_INIT, record_error = TIDE_ERROR_INIT;
-    tide_status st = cli_replay_source_of(t, o->path, o->run_id, &r.source, &err);
+    tide_status st = cli_replay_source_open(&r.source, &err);
     if (st == TIDE_OK) st = cli_recording_open(&o->recording, &recording, &err);
     r.is_recorded = recording.recorder != NULL;
     if (st == TIDE_OK) st = replay_all(o, &r, recording.recorder, &record_error, &err);
@@ -153,6 +161,16 @@ static int replay_trace(const options *o, tide_trace *t) {
 }
 
 // ---- options ----
+
+static bool take_kind(options *o, const char *text) {
+    tide_memory_kind kind;
+    const bool known = cli_replay_kind_of(text, &kind);
+    if (known)
+        o->kinds |= 1u << kind;
+    else
+        cli_usage(&cli_command_replay, "--kind: '%s' is no kind; `tidemark allocators` lists them", text);
+    return known;
+}
 
 /// One option. False after the message was printed.
 static bool take(options *o, int c) {
@@ -177,6 +195,11 @@ static bool take(options *o, int c) {
         if (n > 0) return true;
         cli_usage(cmd, "--run: runs are counted from 1; without it the whole trace is replayed");
         return false;
+    case OPT_KIND:
+        return take_kind(o, optarg);
+    case OPT_OF:
+        o->of_device = optarg;
+        return true;
     case OPT_LIMIT:
         return cli_parse_limit(cmd, optarg, &o->limit_bytes);
     case OPT_CHECK:
@@ -210,6 +233,8 @@ static int run(int argc, char **argv) {
     static const struct option table[] = {{"device", required_argument, NULL, OPT_DEVICE},
                                           {"allocator", required_argument, NULL, OPT_ALLOCATOR},
                                           {"run", required_argument, NULL, OPT_RUN},
+                                          {"kind", required_argument, NULL, OPT_KIND},
+                                          {"of", required_argument, NULL, OPT_OF},
                                           {"check", no_argument, NULL, OPT_CHECK},
                                           {"limit", required_argument, NULL, OPT_LIMIT},
                                           {"output", required_argument, NULL, 'o'},

@@ -23,7 +23,9 @@
 typedef struct cli_replay_source {
     tide_trace *trace;
     const char *path;
-    int64_t run_id; ///< 0: the whole trace
+    int64_t run_id;        ///< 0: the whole trace
+    uint32_t kinds;        ///< bit k: blocks of tide_memory_kind k alone; 0: all
+    const char *of_device; ///< blocks on it alone; NULL: on all
     uint64_t first_event, last_event;
     uint64_t begin_ns;       ///< of the trace: moments count from there
     uint64_t n_dropped;      ///< events that are gone, of the whole trace
@@ -33,9 +35,11 @@ typedef struct cli_replay_source {
     uint64_t plan_bytes;     ///< of the largest such buffer
     char model[64];          ///< of the run, or of the first one; "" none
 } cli_replay_source;
-/// TIDE_ERR_NOT_FOUND for a run that is not there.
-tide_status cli_replay_source_of(tide_trace *t, const char *path, int64_t run_id, cli_replay_source *out,
-                                 tide_error *err) TIDE_NODISCARD;
+/// Finds what there is; trace, path, run_id, kinds and of_device are set. TIDE_ERR_NOT_FOUND for a run that is not
+/// there.
+tide_status cli_replay_source_open(cli_replay_source *s, tide_error *err) TIDE_NODISCARD;
+/// The kind of that name; false: there is none.
+bool cli_replay_kind_of(const char *name, tide_memory_kind *out);
 
 typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err);
 /// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that

@@ -48,7 +48,11 @@ static const tide_column call_columns[] = {
     {"wrong_bytes", "wrong bytes", TIDE_UNIT_COUNT, TIDE_AT(row, wrong_bytes)},
 };
 
-static uint64_t above(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+/// Not known where one is not.
+static uint64_t above(uint64_t a, uint64_t b) {
+    if (a == UINT64_MAX || b == UINT64_MAX) return UINT64_MAX;
+    return a > b ? a - b : 0;
+}
 
 static row recorded_row(const cli_replay_recorded *r) {
     return (row){.name = "(recorded)",
@@ -117,12 +121,28 @@ static void print_table(const cli_replay_report *r, const tide_column *columns, 
 
 // ---- words ----
 
+/// " (kinds: Default, Workspace; device cpu)"
+static void print_part(const cli_replay_source *s) {
+    char device[64];
+    const char *before = " (kinds: ";
+    for (int k = 0; s->kinds != 0 && k < TIDE_N_KINDS; k++) {
+        if ((s->kinds >> k & 1u) == 0) continue;
+        printf("%s%s", before, tide_memory_kind_name((tide_memory_kind)k));
+        before = ", ";
+    }
+    if (s->of_device != NULL)
+        printf("%sdevice %s", s->kinds != 0 ? "; " : " (", cli_clean(s->of_device, device, sizeof device));
+    if (s->kinds != 0 || s->of_device != NULL) putchar(')');
+}
+
 static void print_trace(const cli_replay_report *r) {
     const cli_replay_source *s = &r->source;
     const cli_replay_recorded *c = &r->recorded;
     char path[4096], a[24], run[32] = "";
     if (s->run_id > 0) snprintf(run, sizeof run, ", run %" PRId64, s->run_id);
-    printf("%s%s: %" PRIu64 " blocks, the largest %s", cli_clean(s->path, path, sizeof path), run, c->n_allocs,
+    printf("%s%s", cli_clean(s->path, path, sizeof path), run);
+    print_part(s);
+    printf(": %" PRIu64 " block%s, the largest %s", c->n_allocs, c->n_allocs == 1 ? "" : "s",
            tide_format_bytes(c->largest_bytes, a, sizeof a));
     if (c->n_live_at_begin > 0) printf("; %" PRIu64 " were alive before", c->n_live_at_begin);
     if (c->n_leaked > 0)
@@ -197,8 +217,8 @@ static void add_moment(tide_json_out *j, const cli_replay_moment *m) {
     tide_json_u64(j, "since_begin_ns", m->since_begin_ns);
     tide_json_u64(j, "requested_bytes", m->requested_bytes);
     tide_json_u64(j, "active_bytes", m->active_bytes);
-    tide_json_u64(j, "reserved_bytes", m->reserved_bytes);
-    tide_json_u64(j, "idle_bytes", above(m->reserved_bytes, m->active_bytes));
+    tide_json_bytes(j, "reserved_bytes", m->reserved_bytes);
+    tide_json_bytes(j, "idle_bytes", above(m->reserved_bytes, m->active_bytes));
     tide_json_u64(j, "rounding_bytes", above(m->active_bytes, m->requested_bytes));
     tide_json_close(j, '}');
 }
@@ -236,11 +256,11 @@ static void add_recorded(tide_json_out *j, const cli_replay_report *r) {
     tide_json_u64(j, "largest_bytes", c->largest_bytes);
     tide_json_u64(j, "requested_peak_bytes", c->peak.requested_bytes);
     tide_json_u64(j, "active_peak_bytes", c->active_peak_bytes);
-    tide_json_u64(j, "reserved_peak_bytes", c->reserved_peak_bytes);
+    tide_json_bytes(j, "reserved_peak_bytes", c->reserved_peak_bytes);
     add_moment(j, &c->peak);
-    tide_json_u64(j, "worst_idle_bytes", c->worst_idle_bytes);
+    tide_json_bytes(j, "worst_idle_bytes", c->worst_idle_bytes);
     tide_json_u64(j, "worst_rounding_bytes", c->worst_rounding_bytes);
-    tide_json_u64(j, "end_reserved_bytes", c->end_reserved_bytes);
+    tide_json_bytes(j, "end_reserved_bytes", c->end_reserved_bytes);
     tide_json_close(j, '}');
 }
 
@@ -282,11 +302,24 @@ static void add_result(tide_json_out *j, const cli_replay_result *r) {
     tide_json_close(j, '}');
 }
 
+static void add_part(tide_json_out *j, const cli_replay_source *s) {
+    if (s->kinds == 0) {
+        tide_json_null(j, "kinds");
+    } else {
+        tide_json_open_flat(j, "kinds", '[');
+        for (int k = 0; k < TIDE_N_KINDS; k++)
+            if ((s->kinds >> k & 1u) != 0) tide_json_text(j, NULL, tide_memory_kind_name((tide_memory_kind)k));
+        tide_json_close(j, ']');
+    }
+    tide_json_text(j, "of_device", s->of_device);
+}
+
 void cli_replay_json(tide_json_out *j, const cli_replay_report *r) {
     const cli_replay_source *s = &r->source;
     char device[32];
     tide_json_text(j, "file", s->path);
     tide_json_u64_if(j, "run", s->run_id > 0, (uint64_t)s->run_id);
+    add_part(j, s);
     tide_json_text(j, "device", tide_device_format(r->device, device, sizeof device));
     tide_json_u64_if(j, "limit_bytes", r->limit_bytes > 0, r->limit_bytes);
     tide_json_bool(j, "checked", r->checked);

@@ -185,13 +185,11 @@ static tide_status discard(replaying *r, const tide_trace_event *e, tide_error *
 
 // ---- allocations ----
 
+/// As recorded, where it is legal on the device.
 static tide_memory_kind kind_of(const replaying *r, const tide_trace_event *e) {
-    for (int k = 0; k < TIDE_N_KINDS; k++) {
-        if (e->kind != tide_memory_kind_name((tide_memory_kind)k)) continue;
-        const bool is_legal = tide_memory_kind_check((tide_memory_kind)k, r->options->device, NULL) == TIDE_OK;
-        return is_legal ? (tide_memory_kind)k : TIDE_KIND_DEFAULT;
-    }
-    return TIDE_KIND_DEFAULT;
+    tide_memory_kind kind;
+    if (!cli_replay_kind_of(e->kind, &kind)) return TIDE_KIND_DEFAULT;
+    return tide_memory_kind_check(kind, r->options->device, NULL) == TIDE_OK ? kind : TIDE_KIND_DEFAULT;
 }
 
 /// Of an allocator that cannot serve a request, and works on.

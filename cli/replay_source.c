@@ -17,27 +17,43 @@ static void note_run(cli_replay_source *s, const tide_trace_run *r) {
     if (r->plan_bytes > s->plan_bytes) s->plan_bytes = r->plan_bytes;
 }
 
-tide_status cli_replay_source_of(tide_trace *t, const char *path, int64_t run_id, cli_replay_source *out,
-                                 tide_error *err) {
+tide_status cli_replay_source_open(cli_replay_source *s, tide_error *err) {
     tide_trace_info info;
     tide_trace_extent extent;
     tide_trace_run *runs = NULL;
     size_t n_runs = 0;
-    TIDE_TRY(tide_trace_get_info(t, &info, err));
-    TIDE_TRY(tide_trace_get_extent(t, run_id, &extent, err));
-    TIDE_TRY(tide_trace_runs(t, &runs, &n_runs, err));
-    *out = (cli_replay_source){.trace = t,
-                               .path = path,
-                               .run_id = run_id,
-                               .first_event = extent.first_event,
-                               .last_event = extent.last_event,
-                               .begin_ns = info.begin_ns,
-                               .n_dropped = info.first_kept_event > 0 ? info.first_kept_event - 1 : 0,
-                               .is_unfinished = info.state != TIDE_TRACE_COMPLETE,
-                               .n_processes = info.n_processes};
-    for (size_t i = 0; i < n_runs; i++) note_run(out, &runs[i]);
+    uint64_t peak_bytes;
+    if (s->of_device != NULL) // one that the trace does not know is no device without blocks
+        TIDE_TRY(tide_trace_run_peak(s->trace, s->run_id, -1, s->of_device, &peak_bytes, NULL, NULL, err));
+    TIDE_TRY(tide_trace_get_info(s->trace, &info, err));
+    TIDE_TRY(tide_trace_get_extent(s->trace, s->run_id, &extent, err));
+    TIDE_TRY(tide_trace_runs(s->trace, &runs, &n_runs, err));
+    s->first_event = extent.first_event;
+    s->last_event = extent.last_event;
+    s->begin_ns = info.begin_ns;
+    s->n_dropped = info.first_kept_event > 0 ? info.first_kept_event - 1 : 0;
+    s->is_unfinished = info.state != TIDE_TRACE_COMPLETE;
+    s->n_processes = info.n_processes;
+    for (size_t i = 0; i < n_runs; i++) note_run(s, &runs[i]);
     tide_trace_runs_free(runs);
     return TIDE_OK;
+}
+
+bool cli_replay_kind_of(const char *name, tide_memory_kind *out) {
+    for (int k = 0; k < TIDE_N_KINDS; k++) {
+        const char *known = tide_memory_kind_name((tide_memory_kind)k);
+        if (name != known && strcmp(name, known) != 0) continue;
+        *out = (tide_memory_kind)k;
+        return true;
+    }
+    return false;
+}
+
+/// Whether the event is of a block that is asked for.
+static bool is_wanted(const cli_replay_source *s, const tide_trace_event *e) {
+    tide_memory_kind kind;
+    if (s->of_device != NULL && strcmp(s->of_device, e->device) != 0) return false;
+    return s->kinds == 0 || (cli_replay_kind_of(e->kind, &kind) && (s->kinds >> kind & 1u) != 0);
 }
 
 // ---- what is alive when it begins ----
@@ -75,7 +91,7 @@ static tide_status give_live(const cli_replay_source *s, cli_replay_fn fn, void 
     tide_status st = TIDE_OK;
     for (size_t i = 0; i < live.n && st == TIDE_OK; i++) {
         const tide_trace_event e = event_of(&live.items[i]);
-        st = fn(ctx, TIDE_MEM_ALLOC, &e, err);
+        if (is_wanted(s, &e)) st = fn(ctx, TIDE_MEM_ALLOC, &e, err);
     }
     tide_live_set_deinit(&live);
     return st;
@@ -106,7 +122,7 @@ tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *
         if (st == TIDE_OK && n == 0) break;
         for (size_t i = 0; i < n && st == TIDE_OK; i++) {
             const tide_memory_op op = op_of(&events[i]);
-            if (op != 0) st = fn(ctx, op, &events[i], err);
+            if (op != 0 && (op == TIDE_MEM_POOL_DISCARD || is_wanted(s, &events[i]))) st = fn(ctx, op, &events[i], err);
         }
     }
     tide_host_free(events);
@@ -274,6 +290,10 @@ tide_status cli_replay_count(const cli_replay_source *s, cli_replay_recorded *ou
     out->n_leaked = c.live.n;
     out->leaked_bytes = c.requested_bytes;
     out->end_reserved_bytes = c.reserved_bytes;
+    if (s->first_event > 1) { // segments are known from their taking alone
+        out->reserved_peak_bytes = out->peak.reserved_bytes = TIDE_UNKNOWN_BYTES;
+        out->worst_idle_bytes = out->end_reserved_bytes = TIDE_UNKNOWN_BYTES;
+    }
     tide_map_deinit(&c.live);
     tide_host_free(c.owners);
     return st;
