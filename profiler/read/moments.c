@@ -324,7 +324,8 @@ static tide_trace_event named(const tide_trace *t, const tide__event *e) {
                               .scope = scope.name,
                               .scope_index = scope.step,
                               .run_id = e->run_id,
-                              .thread = (uint32_t)e->thread};
+                              .thread = (uint32_t)e->thread,
+                              .process = (uint32_t)((uint64_t)e->block_id >> 48)};
 }
 
 typedef struct reading {
