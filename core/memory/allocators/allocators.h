@@ -94,6 +94,26 @@ tide_status tide_mapped_block_create(tide_allocator *a, tide_block *file, const 
 tide_status tide_caller_create(void *memory, size_t size_bytes, size_t align_bytes, tide_allocator **out,
                                tide_error *err) TIDE_NODISCARD;
 
+// ---- by name, on a device ----
+
+/**
+ * Make an allocator of `device` from a text. On the CPU: tide_allocator_create_by_name. On any other device:
+ *
+ *     cuda                        the plain one: each block a call to the device, nothing kept
+ *     cuda_caching                stream_caching over the device's memory
+ *     pinned                      page-locked host memory for copies to and from the device
+ *
+ * @param out  one reference, owned: tide_allocator_unref
+ * @return TIDE_ERR_INVALID for another name or option, with the list as hint, and for an index that the device's type
+ *         does not have; TIDE_ERR_NOT_IMPLEMENTED where the device is not there, or lacks what the allocator is made
+ *         over; TIDE_ERR_NOMEM
+ */
+tide_status tide_allocator_create_on(tide_device device, const char *name, tide_allocator **out,
+                                     tide_error *err) TIDE_NODISCARD;
+/// Number `i` of all texts that it takes for a device of that type, whether this one has what they need or not; NULL
+/// past the end. Static text.
+const char *tide_allocator_name_on(tide_device device, size_t i);
+
 // ---- allocators around another one ----
 
 /// One budget over several allocators: `shared` limits share what `first` has left. TIDE_ERR_INVALID when `first` is no

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The allocators that can be made from a text, for the command line: "cpu", "cpu:align=256". A new one is a new file
-// plus one line of `named` here, and one more for each value of an option.
+// The allocators that can be made from a text, for the command line: "cpu", "cpu:align=256"; and those of a device
+// that is not the CPU: "cuda_caching". A new one is a new file plus one line of `named` or `on_device` here, and one
+// more for each value of an option.
 //
 //     text     name [ ":" key "=" value ]
+//
+// The names on a device begin with "cuda" because that is what their users know them by. Each works on every type of
+// device whose table has what it is made over.
 #include <string.h>
 
 #include "core/base/text.h"
@@ -43,27 +47,84 @@ static const struct {
 };
 enum { N_NAMED = sizeof named / sizeof named[0] };
 
+// ---- on a device ----
+
+typedef tide_status (*create_on_fn)(tide_device device, tide_allocator **out, tide_error *err);
+
+static tide_status device_caching(tide_device device, tide_allocator **out, tide_error *err) {
+    return tide_stream_caching_create(device, NULL, out, err);
+}
+static tide_status device_pinned(tide_device device, tide_allocator **out, tide_error *err) {
+    TIDE_TRY(tide_device_require(device, err));
+    if (tide_device_has_pinned(device)) return tide_pinned_create(device, out, err);
+    char name[32];
+    return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "device %s has no page-locked host memory to give",
+                     tide_device_format(device, name, sizeof name));
+}
+
+static const struct {
+    const char *text;
+    create_on_fn create;
+} on_device[] = {
+    {"cuda", tide_device_allocator_create},
+    {"cuda_caching", device_caching},
+    {"pinned", device_pinned},
+};
+enum { N_ON_DEVICE = sizeof on_device / sizeof on_device[0] };
+
+// ---- both ----
+
 const char *tide_allocator_name_at(size_t i) { return i < N_NAMED ? named[i].text : NULL; }
 
-/// The whole list as a hint.
-static void hint_names(tide_error *err) {
+const char *tide_allocator_name_on(tide_device device, size_t i) {
+    if (device.type == TIDE_DEVICE_CPU) return tide_allocator_name_at(i);
+    return i < N_ON_DEVICE ? on_device[i].text : NULL;
+}
+
+/// The whole list of that device as a hint.
+static void hint_names(tide_device device, tide_error *err) {
     tide_text list = {0};
-    for (size_t i = 0; i < N_NAMED; i++) tide_text_addf(&list, "%s%s", i > 0 ? ", " : "", named[i].text);
-    tide_error_hint(err, "allocators: %s", tide_text_str(&list));
+    const char *text;
+    for (size_t i = 0; (text = tide_allocator_name_on(device, i)) != NULL; i++)
+        tide_text_addf(&list, "%s%s", i > 0 ? ", " : "", text);
+    char name[32];
+    if (device.type == TIDE_DEVICE_CPU) {
+        tide_error_hint(err, "allocators: %s", tide_text_str(&list));
+    } else {
+        tide_error_hint(err, "allocators on %s: %s", tide_device_format(device, name, sizeof name),
+                        tide_text_str(&list));
+    }
     tide_text_deinit(&list);
 }
 
-tide_status tide_allocator_create_by_name(const char *name, tide_allocator **out, tide_error *err) {
-    const size_t name_len = strcspn(name, ":");
+/// The index of `text` in the list of the device; TIDE_ERR_INVALID with the list as hint.
+static tide_status find(tide_device device, const char *text, size_t *out, tide_error *err) {
+    const size_t len = strcspn(text, ":");
     bool known = false;
-    for (size_t i = 0; i < N_NAMED; i++) {
-        if (strcmp(named[i].text, name) == 0) return named[i].create(out, err);
-        known = known || (strcspn(named[i].text, ":") == name_len && memcmp(named[i].text, name, name_len) == 0);
+    const char *at;
+    for (size_t i = 0; (at = tide_allocator_name_on(device, i)) != NULL; i++) {
+        *out = i;
+        if (strcmp(at, text) == 0) return TIDE_OK;
+        known = known || (strcspn(at, ":") == len && memcmp(at, text, len) == 0);
     }
-    const char *const option = name[name_len] == ':' ? name + name_len + 1 : "";
+    const char *const option = text[len] == ':' ? text + len + 1 : "";
     const tide_status st =
-        known ? TIDE_FAIL(err, TIDE_ERR_INVALID, "allocator '%.*s' has no option '%s'", (int)name_len, name, option)
-              : TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no allocator '%.*s'", (int)name_len, name);
-    hint_names(err);
+        known ? TIDE_FAIL(err, TIDE_ERR_INVALID, "allocator '%.*s' has no option '%s'", (int)len, text, option)
+              : TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no allocator '%.*s'", (int)len, text);
+    hint_names(device, err);
     return st;
+}
+
+tide_status tide_allocator_create_by_name(const char *name, tide_allocator **out, tide_error *err) {
+    size_t i;
+    TIDE_TRY(find(TIDE_CPU, name, &i, err));
+    return named[i].create(out, err);
+}
+
+tide_status tide_allocator_create_on(tide_device device, const char *name, tide_allocator **out, tide_error *err) {
+    TIDE_TRY(tide_device_require(device, err));
+    if (device.type == TIDE_DEVICE_CPU) return tide_allocator_create_by_name(name, out, err);
+    size_t i;
+    TIDE_TRY(find(device, name, &i, err));
+    return on_device[i].create(device, out, err);
 }
