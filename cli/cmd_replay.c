@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/device/plugin.h"
+#include "core/memory/allocators/allocators.h"
 
 enum { OPT_DEVICE = 3000, OPT_ALLOCATOR, OPT_RUN, OPT_KIND, OPT_OF, OPT_CHECK, OPT_LIMIT, OPT_JSON };
 
@@ -66,25 +67,32 @@ static tide_status take_names(options *o, const char *text, tide_error *err) {
 }
 
 static tide_status take_default_names(options *o, tide_error *err) {
-    const char *const *names;
-    const size_t n = cli_replay_default_allocators(o->device, &names);
-    TIDE_TRY(TIDE_NEW(&o->names, n, err, "for the names of allocators"));
-    for (; o->n_names < n; o->n_names++) o->names[o->n_names] = names[o->n_names];
+    enum { MAX = 8 };
+    TIDE_TRY(TIDE_NEW(&o->names, MAX, err, "for the names of allocators"));
+    o->n_names = cli_replay_default_allocators(o->device, o->names, MAX);
     return TIDE_OK;
 }
 
-/// Makes each of them once, so that a wrong name is told before the first replay. CLI_EXIT_OK: all can be made.
-static int try_names(const options *o) {
+/// Makes each of them once, so that a wrong name is told before the first replay; where none was named, those that the
+/// device cannot have are left out, with a note. CLI_EXIT_OK: all that are left can be made.
+static int try_names(options *o) {
+    size_t n = 0;
     for (size_t i = 0; i < o->n_names; i++) {
         tide_error err = TIDE_ERROR_INIT;
         tide_allocator *a = NULL;
-        const tide_status st = cli_replay_allocator(o->device, o->names[i], &a, &err);
+        const tide_status st = tide_allocator_create_on(o->device, o->names[i], &a, &err);
         tide_allocator_unref(a);
-        if (st == TIDE_ERR_INVALID)
+        if (st == TIDE_OK)
+            o->names[n++] = o->names[i];
+        else if (st == TIDE_ERR_INVALID)
             return cli_usage(&cli_command_replay, "--allocator: %s%s%s", err.msg, err.hint[0] != '\0' ? "; " : "",
                              err.hint);
-        if (st != TIDE_OK) return cli_fail(&err);
+        else if (st == TIDE_ERR_NOT_IMPLEMENTED && o->list == NULL)
+            fprintf(stderr, "note: left out: %s: %s\n", o->names[i], err.msg);
+        else
+            return cli_fail(&err);
     }
+    o->n_names = n;
     return CLI_EXIT_OK;
 }
 
@@ -93,7 +101,7 @@ static int try_names(const options *o) {
 static tide_status replay_with(const options *o, const cli_replay_options *how, const char *name,
                                const cli_replay_source *source, cli_replay_result *out, tide_error *err) {
     tide_allocator *a = NULL;
-    TIDE_TRY(cli_replay_allocator(o->device, name, &a, err));
+    TIDE_TRY(tide_allocator_create_on(o->device, name, &a, err));
     const tide_status st = cli_replay_run(source, how, name, a, out, err);
     tide_allocator_unref(a);
     if (st != TIDE_OK) tide_error_prefix(err, "replay with '%s'", name);

@@ -151,11 +151,8 @@ typedef struct cli_replay_options {
     tide_recorder *recorder;  ///< records the replay; NULL: none
     tide_error *record_error; ///< with a recorder: the first error of recording, which does not end the replay
 } cli_replay_options;
-/// Names that can be replayed on a device, the default ones first, and their number.
-size_t cli_replay_default_allocators(tide_device device, const char *const **names);
-/// An allocator of a device by name.
-tide_status cli_replay_allocator(tide_device device, const char *name, tide_allocator **out,
-                                 tide_error *err) TIDE_NODISCARD;
+/// Those that a trace is replayed with when none is named: `max` at most into `names`, static texts. @return how many
+size_t cli_replay_default_allocators(tide_device device, const char **names, size_t max);
 /// Replays all of `s` with `a` (borrowed), which nothing else uses. What the allocator refuses is counted; any other
 /// error ends it.
 tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,

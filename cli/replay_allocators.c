@@ -6,21 +6,20 @@
 #include "cli/replay.h"
 #include "core/memory/allocators/allocators.h"
 
-size_t cli_replay_default_allocators(tide_device device, const char *const **names) {
-    static const char *const of_cpu[] = {"cpu", "cpu_caching", "stream_caching"};
-    static const char *const of_cuda[] = {"cuda", "cuda_caching", "cuda_async", "cuda_vmm"};
-    static const char *const of_others[] = {"device", "stream_caching"};
-    *names = device.type == TIDE_DEVICE_CPU ? of_cpu : device.type == TIDE_DEVICE_CUDA ? of_cuda : of_others;
-    return device.type == TIDE_DEVICE_CPU ? 3 : device.type == TIDE_DEVICE_CUDA ? 4 : 2;
+static bool is_named(tide_device device, const char *name) {
+    const char *known;
+    for (size_t i = 0; (known = tide_allocator_name_on(device, i)) != NULL; i++) {
+        if (strcmp(known, name) == 0) return true;
+    }
+    return false;
 }
 
-tide_status cli_replay_allocator(tide_device device, const char *name, tide_allocator **out, tide_error *err) {
-    if (device.type == TIDE_DEVICE_CPU) return tide_allocator_create_by_name(name, out, err);
-    if (strcmp(name, "device") == 0) return tide_device_allocator_create(device, out, err);
-    if (strcmp(name, "stream_caching") == 0) return tide_stream_caching_create(device, NULL, out, err);
-    char text[32];
-    TIDE_FAIL(err, TIDE_ERR_INVALID, "there is no allocator '%s' on %s", name,
-              tide_device_format(device, text, sizeof text));
-    tide_error_hint(err, "one of: device, stream_caching");
-    return TIDE_ERR_INVALID;
+size_t cli_replay_default_allocators(tide_device device, const char **names, size_t max) {
+    static const char *const wanted[] = {"cpu",  "cpu_caching",  "stream_caching",              // of the CPU
+                                         "cuda", "cuda_caching", "cuda_async",     "cuda_vmm"}; // of any other device
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && n < max; i++) {
+        if (is_named(device, wanted[i])) names[n++] = wanted[i];
+    }
+    return n;
 }

@@ -310,7 +310,7 @@ static void take_numbers(replaying *r) {
 static tide_status replay_all(replaying *r, tide_error *err) {
     TIDE_TRY(TIDE_NEW(&r->alloc_times, 1, err, "for the times of a replay"));
     TIDE_TRY(TIDE_NEW(&r->free_times, 1, err, "for the times of a replay"));
-    if (r->options->check) TIDE_TRY(cli_replay_pattern_open(r->options->device, &r->pattern, err));
+    if (r->options->check) TIDE_TRY(cli_replay_pattern_open(tide_allocator_device(r->a), &r->pattern, err));
     TIDE_TRY(cli_replay_each(r->source, replay_event, r, err));
     leave_scope(r);
     TIDE_TRY(check_rest(r, err));

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/device/backend.h"
 #include "core/memory/allocators/allocators.h"
 
 typedef tide_status (*create_fn)(tide_allocator **out, tide_error *err);
