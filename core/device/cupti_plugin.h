@@ -37,7 +37,7 @@ typedef struct tide_cupti_host {
     XX(captured, "allocations and frees that a capture took up instead")                                               \
     XX(replaced, "blocks whose address was given again before their free had returned")                                \
     XX(records, "activity records of memory")                                                                          \
-    XX(no_records, "records that nothing could be made of")                                                               \
+    XX(no_records, "records that nothing could be made of")                                                            \
     XX(matched, "records that a call of the driver explains")                                                          \
     XX(duplicates, "records that tell the same call once more (a second context)")                                     \
     XX(outside, "of the matched ones, those whose time lies outside of the call")                                      \
