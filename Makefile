@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test conformance asan tsan valgrind bench soak clean
+.PHONY: all build demo test conformance asan tsan valgrind bench gpu-test soak clean
 
 all: build
 
@@ -49,6 +49,14 @@ bench:
 	@build/bench/bench/bench_recorder
 	@build/bench/bench/bench_tui
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
+
+# What only a machine with an NVIDIA GPU can tell, written into docs/gpu-results.md: the driver's and CUPTI's answers that
+# the simulation in `make test` gives, devices and allocators on the device, PyTorch recorded, what recording costs.
+gpu-test:
+	@scripts/deps.sh test
+	@cmake --preset gpu
+	@cmake --build --preset gpu
+	@python3 tests/cuda/gpu_test.py build/gpu -o docs/gpu-results.md
 
 # What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
 # and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded

@@ -225,6 +225,19 @@ int cli_next_own_option(const cli_command *cmd, int argc, char **argv, const str
     return next_option(cmd, argc, argv, options, "+");
 }
 
+int cli_parse_json_alone(const cli_command *cmd, int argc, char **argv, bool *as_json) {
+    static const struct option table[] = {
+        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    int c;
+    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        if (c != 'j') return CLI_EXIT_USAGE;
+        *as_json = true;
+    }
+    if (optind != argc) return cli_usage(cmd, "no FILE is wanted here");
+    return -1;
+}
+
 bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out) {
     tide_error err = TIDE_ERROR_INIT;
     if (tide_parse_bytes(text, out, &err) != TIDE_OK) {

@@ -66,6 +66,9 @@ int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct 
 /// The same, but the first operand ends the options: what follows belongs to another program.
 int cli_next_own_option(const cli_command *cmd, int argc, char **argv, const struct option *options);
 
+/// Of a command that takes --json and nothing else. @return -1: go on; otherwise the exit code
+int cli_parse_json_alone(const cli_command *cmd, int argc, char **argv, bool *as_json);
+
 /// Values of options; on failure they print through cli_usage and return false.
 bool cli_parse_size(const cli_command *cmd, const char *option, const char *text, uint64_t *out);
 bool cli_parse_count(const cli_command *cmd, const char *option, const char *text, uint64_t max, uint64_t *out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark allocators, tidemark devices: what serves which memory, and on what.
+// tidemark allocators: what serves which memory.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,28 +10,10 @@
 #include "core/memory/allocators/allocators.h"
 
 static int run_allocators(int argc, char **argv);
-static int run_devices(int argc, char **argv);
 
 static const char help[] = "  --json              print the table as JSON\n";
 const cli_command cli_command_allocators = {"allocators", "[--json]", "Which allocator serves which memory kind", help,
                                             run_allocators};
-const cli_command cli_command_devices = {"devices", "[--json]", "Which devices this build can use", help, run_devices};
-
-/// -1: go on; otherwise the exit code.
-static int parse(const cli_command *cmd, int argc, char **argv, bool *as_json) {
-    static const struct option table[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    int c;
-    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
-        if (c == 'h') return CLI_EXIT_OK;
-        if (c != 'j') return CLI_EXIT_USAGE;
-        *as_json = true;
-    }
-    if (optind != argc) return cli_usage(cmd, "no FILE is wanted here");
-    return -1;
-}
-
-// ---- allocators ----
 
 /// The devices that have numbers of their own, here or not.
 static const tide_device ruled[] = {{TIDE_DEVICE_CPU, 0}, {TIDE_DEVICE_CUDA, 0}};
@@ -183,7 +165,7 @@ static int show_allocators(const tide_registry_row *rows, size_t n, bool as_json
 
 static int run_allocators(int argc, char **argv) {
     bool as_json = false;
-    const int code = parse(&cli_command_allocators, argc, argv, &as_json);
+    const int code = cli_parse_json_alone(&cli_command_allocators, argc, argv, &as_json);
     if (code >= 0) return code;
     tide_registry *registry = tide_registry_default();
     const size_t n = tide_registry_rows(registry, NULL, 0);
@@ -196,37 +178,4 @@ static int run_allocators(int argc, char **argv) {
     const int shown = show_allocators(rows, n, as_json);
     tide_host_free(rows);
     return shown;
-}
-
-// ---- devices ----
-
-static int run_devices(int argc, char **argv) {
-    bool as_json = false;
-    const int code = parse(&cli_command_devices, argc, argv, &as_json);
-    if (code >= 0) return code;
-    const tide_device *const known = ruled;
-    tide_text text = {0};
-    tide_json_out doc = cli_document_begin("devices", &text), *const j = &doc;
-    tide_json_open(j, "devices", '[');
-    for (size_t i = 0; i < N_RULED; i++) {
-        char name[16];
-        tide_error err = TIDE_ERROR_INIT;
-        const bool here = tide_device_require(known[i], &err) == TIDE_OK;
-        tide_device_format(known[i], name, sizeof name);
-        char why[sizeof err.msg + sizeof err.note + 2];
-        snprintf(why, sizeof why, "%s%s%s", err.msg, err.note[0] != '\0' ? ": " : "", err.note);
-        if (!as_json) printf("%-8s %s\n", name, here ? "available" : why);
-        tide_json_open(j, NULL, '{');
-        tide_json_text(j, "device", name);
-        tide_json_bool(j, "available", here);
-        tide_json_text(j, "reason", here ? NULL : why);
-        tide_json_close(j, '}');
-    }
-    if (!as_json) {
-        tide_text_deinit(&text);
-        return CLI_EXIT_OK;
-    }
-    tide_json_close(j, ']');
-    cli_document_end(j);
-    return cli_document_print(&text);
 }

@@ -16,6 +16,7 @@
 #include "cli/session.h"
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
+#include "core/device/plugin.h"
 
 enum {
     OPT_PLAN = CLI_OPT_FIRST_OWN,
@@ -38,7 +39,7 @@ static const char help[] = CLI_PLANNING_HELP
     "  --naive             no plan: every tensor is allocated when born and freed when dead\n"
     "  -n RUNS             runs per context (default 10)\n"
     "  --contexts N        contexts that run at the same time, one thread each (default 1)\n"
-    "  --device D          cpu (default)\n"
+    "  --device D          cpu (default), the only one that operators run on\n"
     "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
     "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
     "  --input-dir DIR     input_0.pb, input_1.pb … in ONNX's layout; also fixes open extents\n"
@@ -468,6 +469,21 @@ static int check_buffer_file(const char *model, const options *o) {
     return CLI_GO_ON;
 }
 
+/// Operators run on the CPU alone: any other device is refused, with what is missing when it is not there either.
+static int check_device(tide_device device) {
+    tide_error err = TIDE_ERROR_INIT;
+    char name[32];
+    if (device.type == TIDE_DEVICE_CPU) return CLI_GO_ON;
+    if (tide_device_load(device, &err) == TIDE_OK) {
+        TIDE_FAIL(&err, TIDE_ERR_NOT_IMPLEMENTED, "operators do not run on %s yet",
+                  tide_device_format(device, name, sizeof name));
+        tide_error_note(&err, "the device is there, and its memory can be used: by allocators, and to replay what was "
+                              "recorded");
+        tide_error_hint(&err, "run on the CPU: --device cpu");
+    }
+    return cli_fail(&err);
+}
+
 static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"plan", required_argument, NULL, OPT_PLAN},
@@ -496,6 +512,7 @@ static int run(int argc, char **argv) {
     int code = cli_parse_options(&cli_command_run, argc, argv, table, &o.planning, take_option, &o);
     if (code == CLI_GO_ON) code = check_options(&o);
     if (code == CLI_GO_ON && o.spec.buffer_file != NULL) code = check_buffer_file(argv[optind], &o);
+    if (code == CLI_GO_ON) code = check_device(o.spec.device);
     if (code == CLI_GO_ON) code = o.tui ? run_in_view(argv[optind], &o) : settle_and_run(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

@@ -12,6 +12,7 @@
 
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
+#include "core/base/module.h"
 #include "core/base/text.h"
 #include "core/device/cupti_plugin.h"
 #include "profiler/query.h"
@@ -30,25 +31,17 @@ bool cli_cuda_parse_mode(const char *text, cli_cuda_mode *out) {
 
 // ---- before the command ----
 
-/// The plug-in beside this program, as it is built and as it is installed. False: it is not there.
-static bool find_plugin(char *path, size_t bytes) {
-    char self[3000];
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0) return false;
-    self[n] = '\0';
-    *strrchr(self, '/') = '\0';
-    static const char *const folders[] = {"/../lib/tidemark", TIDE_LIBDIR[0] == '/' ? TIDE_LIBDIR : "/../" TIDE_LIBDIR};
-    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
-        char name[4096];
-        const bool is_absolute = i == 1 && TIDE_LIBDIR[0] == '/';
-        snprintf(name, sizeof name, "%s%s/" TIDE_CUPTI_LIBRARY, is_absolute ? "" : self, folders[i]);
-        char *real = realpath(name, NULL);
-        if (real == NULL) continue;
-        const bool fits = snprintf(path, bytes, "%s", real) < (int)bytes;
-        free(real);
-        if (fits) return true;
-    }
-    return false;
+static const tide_module plugin = {
+    .file = TIDE_CUPTI_LIBRARY, .variable = "TIDEMARK_CUPTI_PLUGIN", .symbol = TIDE_CUPTI_SYMBOL};
+
+/// The plug-in's path from the root: the command may change its folder.
+static tide_status find_plugin(char *path, size_t bytes, tide_error *err) {
+    char found[4096];
+    TIDE_TRY(tide_module_find(&plugin, found, sizeof found, err));
+    char *real = realpath(found, NULL);
+    const bool fits = real != NULL && snprintf(path, bytes, "%s", real) < (int)bytes;
+    free(real);
+    return fits ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s is not there", found);
 }
 
 /// The command sees the same library path as this program.
@@ -71,20 +64,18 @@ static tide_status in_the_way(cli_cuda_mode mode, const char *users, tide_error 
     return TIDE_OK;
 }
 
+/// `err` says what is missing.
 static tide_status no_plugin(tide_error *err) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND,
-                                     "--cuda on: there is no " TIDE_CUPTI_LIBRARY " in ../lib/tidemark or ../%s "
-                                     "beside this program",
-                                     TIDE_LIBDIR);
+    tide_error_prefix(err, "--cuda on");
     tide_error_hint(err, "it is built where CMake finds the CUDA Toolkit 13 (-DTIDE_CUDA=ON says why not)");
-    return st;
+    return err->status;
 }
 
 tide_status cli_cuda_prepare(cli_cuda_mode mode, bool *is_on, tide_error *err) {
     char path[4096], why[512];
     *is_on = false;
     if (mode == CLI_CUDA_OFF) return TIDE_OK;
-    if (!find_plugin(path, sizeof path)) return mode == CLI_CUDA_ON ? no_plugin(err) : TIDE_OK;
+    if (find_plugin(path, sizeof path, err) != TIDE_OK) return mode == CLI_CUDA_ON ? no_plugin(err) : TIDE_OK;
     if (!has_driver(why, sizeof why)) {
         if (mode == CLI_CUDA_AUTO) return TIDE_OK;
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "--cuda on: there is no NVIDIA driver: %s", why);

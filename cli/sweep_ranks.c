@@ -2,21 +2,16 @@
 //
 // A sweep in several processes: the launcher is recognised by its environment variables, and messages go through the
 // plug-in. See sweep.h and mpi_plugin.h.
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/sweep_tables.h"
 #include "cli/mpi_plugin.h"
 #include "cli/sweep.h"
 #include "core/base/host_alloc.h"
 #include "core/base/json.h"
-
-#ifndef TIDE_LIBDIR
-#define TIDE_LIBDIR "lib/tidemark" // where the plug-in is installed, seen from the prefix
-#endif
+#include "core/base/module.h"
 
 // ---- the launcher ----
 
@@ -37,59 +32,25 @@ static int launched(void) {
 
 // ---- the plug-in ----
 
-/// Opens the plug-in in a folder; NULL: it is not there, or `*reason` says why it cannot be opened.
-static void *open_at(const char *folder, const char *below, const char **reason) {
-    char path[4096];
-    snprintf(path, sizeof path, "%s%s/%s", folder, below, TIDE_MPI_PLUGIN_FILE);
-    if (access(path, F_OK) != 0) return NULL;
-    void *module = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-    if (module == NULL) *reason = dlerror();
-    return module;
-}
-
-/// Beside the program, or where both are installed: lib/tidemark beside bin.
-static void *open_beside(const char **reason) {
-    char self[2048];
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (n <= 0) return NULL;
-    self[n] = '\0';
-    char *slash = strrchr(self, '/');
-    if (slash != NULL) *slash = '\0';
-    void *module = open_at(self, "", reason);
-    if (module != NULL || *reason != NULL) return module;
-    return TIDE_LIBDIR[0] == '/' ? open_at(TIDE_LIBDIR, "", reason) : open_at(self, "/../" TIDE_LIBDIR, reason);
-}
-
-/// Opens the file of $TIDEMARK_MPI, or searches the usual folders if that is not set.
-static void *open_module(char *why, size_t why_bytes) {
-    const char *given = getenv("TIDEMARK_MPI"), *reason = NULL;
-    void *module = NULL;
-    if (given != NULL && given[0] != '\0') {
-        module = dlopen(given, RTLD_NOW | RTLD_GLOBAL);
-        if (module == NULL) reason = dlerror();
-    } else {
-        module = open_beside(&reason);
-    }
-    snprintf(why, why_bytes, "%s", reason != NULL ? reason : "");
-    return module;
+static tide_status open_plugin(const tide_mpi_plugin **out, tide_error *err) {
+    // Open MPI's parts are modules themselves, which find its library's names in the process.
+    static const tide_module module = {
+        .file = TIDE_MPI_PLUGIN_FILE, .variable = "TIDEMARK_MPI", .symbol = TIDE_MPI_PLUGIN_SYMBOL, .global = true};
+    void *entry = NULL;
+    TIDE_TRY(tide_module_open(&module, &entry, err));
+    tide_mpi_plugin_get get;
+    *(void **)&get = entry;
+    *out = get();
+    if ((*out)->version == TIDE_MPI_PLUGIN_VERSION) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the plug-in for MPI is of another version of tidemark");
 }
 
 static tide_status find_plugin(const tide_mpi_plugin **out, int n, tide_error *err) {
-    char why[300] = "";
-    void *module = open_module(why, sizeof why); // stays open for as long as the process lives
-    tide_mpi_plugin_get get = NULL;
-    if (module != NULL) *(void **)&get = dlsym(module, TIDE_MPI_PLUGIN_SYMBOL);
-    if (get != NULL && get()->version == TIDE_MPI_PLUGIN_VERSION) {
-        *out = get();
-        return TIDE_OK;
-    }
-    TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "cannot work as one of %d processes: %s", n,
-              module == NULL ? "the plug-in for MPI is not there"
-              : get == NULL  ? "the plug-in for MPI is none of tidemark"
-                             : "the plug-in for MPI is of another version of tidemark");
-    if (why[0] != '\0') tide_error_note(err, "%s", why);
+    if (open_plugin(out, err) == TIDE_OK) return TIDE_OK;
+    tide_error_prefix(err, "cannot work as one of %d processes", n);
     tide_error_hint(err, "it is " TIDE_MPI_PLUGIN_FILE ", built where cmake finds MPI (libopenmpi-dev), beside the "
                          "program or where $TIDEMARK_MPI says; one process alone needs none");
+    if (err != NULL) err->status = TIDE_ERR_NOT_FOUND;
     return TIDE_ERR_NOT_FOUND;
 }
 

@@ -25,6 +25,15 @@ typedef struct tide_trace_segment {
 /// that were taken in events that were dropped since are not known.
 tide_status tide_trace_segments(tide_trace *t, const tide_reading *reading, const tide_trace_segment **out, size_t *n,
                                 tide_error *err) TIDE_NODISCARD;
+/// How much of a device was in use at a moment, as its driver counts it: by all programs, recorded or not.
+typedef struct tide_trace_sample {
+    const char *device; ///< borrowed from the trace; the same pointer for the same device
+    uint64_t event, t_ns;
+    uint64_t used_bytes, total_bytes;
+} tide_trace_sample;
+/// All of them in order; as tide_trace_segments, which looks for them as well.
+tide_status tide_trace_samples(tide_trace *t, const tide_reading *reading, const tide_trace_sample **out, size_t *n,
+                               tide_error *err) TIDE_NODISCARD;
 /// The process whose block that is.
 uint32_t tide_trace_process_of(uint64_t block_id);
 

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Ids of streams, events and captures, and the objects behind them. See id_table.h, and backend.h for new ids.
+// Ids of streams, events and captures, and the objects behind them. See id_table.h.
 #include "core/device/id_table.h"
 
-#include <stdatomic.h>
-
 #include "core/base/assert.h"
-#include "core/device/backend.h"
-
-uint64_t tide_device_new_id(void) {
-    static _Atomic uint64_t last_id;
-    return atomic_fetch_add(&last_id, 1) + 1;
-}
 
 typedef struct row {
     uint64_t id;

@@ -91,13 +91,9 @@ void tide__cupti_tell_segment(bool taken, uint64_t id, int32_t device, uint64_t 
 }
 
 void tide__cupti_tell_usage(int32_t device, uint64_t used, uint64_t total, uint64_t t_ns) {
-#ifdef TIDE_CUPTI_HAS_USAGE
     const tide__cupti_block all = {.device = device, .kind = TIDE_KIND_DEFAULT, .bytes = used};
     tide_memory_event e = event_of(&all, TIDE_MEM_DEVICE_USAGE, t_ns);
     e.reserved_bytes = total;
     put(&e);
     tide__cupti.counts.samples++;
-#else
-    (void)device, (void)used, (void)total, (void)t_ns;
-#endif
 }

@@ -20,6 +20,8 @@ typedef struct tide__segments {
     size_t n, cap;
     size_t *open; ///< [n_open] of items that were not given back yet, owned
     size_t n_open, cap_open;
+    tide_trace_sample *samples; ///< [n_samples], owned, in order
+    size_t n_samples, cap_samples;
     tide__event *found; ///< [n_found] events of the last reading, owned
     size_t n_found, cap_found;
 } tide__segments;

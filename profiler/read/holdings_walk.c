@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Segments of a trace: found once, kept with the trace, extended when it grows. See holdings.h.
+// Segments of a trace, and samples of its devices: found once, kept with the trace, extended when it grows. See
+// holdings.h.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@ static void forget_segments(tide_trace *t) {
     tide__segments *s = t->segments;
     if (s == NULL) return;
     tide_host_free(s->items);
+    tide_host_free(s->samples);
     tide_host_free(s->found);
     tide_host_free(s->open);
     tide_host_free(s);
@@ -30,8 +32,9 @@ static tide_status put_found(tide__segments *s, const tide__event *e) {
 
 static tide_status take_events(void *ctx, const tide__event *events, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        const bool is_segment = events[i].op == TIDE_MEM_SEGMENT_ALLOC || events[i].op == TIDE_MEM_SEGMENT_FREE;
-        if (is_segment) TIDE_TRY(put_found(ctx, &events[i]));
+        const uint8_t op = events[i].op;
+        if (op == TIDE_MEM_SEGMENT_ALLOC || op == TIDE_MEM_SEGMENT_FREE || op == TIDE_MEM_DEVICE_USAGE)
+            TIDE_TRY(put_found(ctx, &events[i]));
     }
     return TIDE_OK;
 }
@@ -40,11 +43,13 @@ static tide_status take_events(void *ctx, const tide__event *events, size_t n) {
 static tide_status find_in_rows(tide_trace *t, int64_t first, tide_error *err) {
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(
-        &t->sql, "SELECT id FROM main.event WHERE op IN (?1, ?2) AND id BETWEEN ?3 AND ?4 ORDER BY id", &stmt, err));
+        &t->sql, "SELECT id FROM main.event WHERE op IN (?1, ?2, ?5) AND id BETWEEN ?3 AND ?4 ORDER BY id", &stmt,
+        err));
     sqlite3_bind_int(stmt, 1, TIDE_MEM_SEGMENT_ALLOC);
     sqlite3_bind_int(stmt, 2, TIDE_MEM_SEGMENT_FREE);
     sqlite3_bind_int64(stmt, 3, first);
     sqlite3_bind_int64(stmt, 4, t->last_event);
+    sqlite3_bind_int(stmt, 5, TIDE_MEM_DEVICE_USAGE);
     tide_status st;
     bool has_row;
     int64_t last = 0;
@@ -135,11 +140,25 @@ static void end_segment(const tide_trace *t, tide__segments *s, const tide__even
     }
 }
 
+/// A file can say anything: what cannot be true is no sample.
+static tide_status put_sample(const tide_trace *t, tide__segments *s, const tide__event *e) {
+    if (e->device == 0 || e->requested_bytes > e->reserved_bytes) return TIDE_OK;
+    TIDE_TRY(tide_host_grow(&s->samples, &s->cap_samples, s->n_samples + 1, sizeof *s->samples));
+    s->samples[s->n_samples++] = (tide_trace_sample){.device = tide__trace_device(t, e->device),
+                                                     .event = (uint64_t)e->id,
+                                                     .t_ns = (uint64_t)e->t_ns,
+                                                     .used_bytes = (uint64_t)e->requested_bytes,
+                                                     .total_bytes = (uint64_t)e->reserved_bytes};
+    return TIDE_OK;
+}
+
 static tide_status pair_up(const tide_trace *t, tide__segments *s) {
     if (s->n_found > 1) qsort(s->found, s->n_found, sizeof *s->found, by_id);
     tide_status st = TIDE_OK;
     for (size_t i = 0; st == TIDE_OK && i < s->n_found; i++) {
-        if (s->found[i].op == TIDE_MEM_SEGMENT_ALLOC)
+        if (s->found[i].op == TIDE_MEM_DEVICE_USAGE)
+            st = put_sample(t, s, &s->found[i]);
+        else if (s->found[i].op == TIDE_MEM_SEGMENT_ALLOC)
             st = begin_segment(t, s, &s->found[i]);
         else
             end_segment(t, s, &s->found[i]);
@@ -147,25 +166,38 @@ static tide_status pair_up(const tide_trace *t, tide__segments *s) {
     return st;
 }
 
-tide_status tide_trace_segments(tide_trace *t, const tide_reading *reading, const tide_trace_segment **out, size_t *n,
-                                tide_error *err) {
+/// Finds what came since it was looked for last.
+static tide_status find_all(tide_trace *t, const tide_reading *reading, tide_error *err) {
     t->forget[TIDE__KEPT_SEGMENTS] = forget_segments;
     if (t->segments == NULL) TIDE_TRY(TIDE_NEW(&t->segments, 1, err, "for the segments of '%s'", t->path));
     tide__segments *s = t->segments;
-    if (s->last_event < t->last_event) {
-        const int64_t first = s->last_event + 1 > t->first_event ? s->last_event + 1 : t->first_event;
-        s->n_found = 0;
-        tide_status st = find_in_rows(t, first, err);
-        if (st == TIDE_OK) st = find_in_chunks(t, first, reading, err);
-        if (st == TIDE_OK && pair_up(t, s) != TIDE_OK) st = TIDE_NO_MEMORY(err, "for the segments of '%s'", t->path);
-        if (st != TIDE_OK) {
-            forget_segments(t); // half of it is none of it
-            return st;
-        }
-        s->last_event = t->last_event;
+    if (s->last_event >= t->last_event) return TIDE_OK;
+    const int64_t first = s->last_event + 1 > t->first_event ? s->last_event + 1 : t->first_event;
+    s->n_found = 0;
+    tide_status st = find_in_rows(t, first, err);
+    if (st == TIDE_OK) st = find_in_chunks(t, first, reading, err);
+    if (st == TIDE_OK && pair_up(t, s) != TIDE_OK) st = TIDE_NO_MEMORY(err, "for the segments of '%s'", t->path);
+    if (st != TIDE_OK) {
+        forget_segments(t); // half of it is none of it
+        return st;
     }
-    *out = s->items;
-    *n = s->n;
+    s->last_event = t->last_event;
+    return TIDE_OK;
+}
+
+tide_status tide_trace_segments(tide_trace *t, const tide_reading *reading, const tide_trace_segment **out, size_t *n,
+                                tide_error *err) {
+    TIDE_TRY(find_all(t, reading, err));
+    *out = t->segments->items;
+    *n = t->segments->n;
+    return TIDE_OK;
+}
+
+tide_status tide_trace_samples(tide_trace *t, const tide_reading *reading, const tide_trace_sample **out, size_t *n,
+                               tide_error *err) {
+    TIDE_TRY(find_all(t, reading, err));
+    *out = t->segments->samples;
+    *n = t->segments->n_samples;
     return TIDE_OK;
 }
 

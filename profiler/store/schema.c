@@ -600,6 +600,10 @@ static const tide__schema_item views[] = {
     {"problems", "CREATE VIEW problems AS\n"
                  "SELECT p.id AS problem_id, p.event_id, e.t_ns, o.name AS op, e.block_id, p.problem, p.what\n"
                  "FROM problem p LEFT JOIN event e ON e.id = p.event_id LEFT JOIN op o ON o.id = e.op"},
+    {"device_usage", "CREATE VIEW device_usage AS\n"
+                     "SELECT e.id AS event_id, e.t_ns, d.name AS device, e.requested_bytes AS used_bytes,\n"
+                     "       e.reserved_bytes AS total_bytes\n"
+                     "FROM event e JOIN device d ON d.id = e.device WHERE e.op = 9"},
     {"late",
      "CREATE VIEW late AS\n"
      "SELECT p.event_id, e.t_ns, CAST(substr(p.what, instr(p.what, 'own time is ') + 12) AS INTEGER) AS own_ns,\n"

@@ -467,21 +467,22 @@ static void impossible_events_are_refused(void **state) {
     (void)state;
     feed_fx *fx = fx_open(64, false);
     const tide_memory_event good = fx_event(TIDE_MEM_ALLOC, 1);
-    tide_memory_event bad[8];
-    for (int i = 0; i < 8; i++) bad[i] = good;
+    tide_memory_event bad[9];
+    for (int i = 0; i < 9; i++) bad[i] = good;
     bad[0].op = (tide_memory_op)0;
-    bad[1].op = (tide_memory_op)(TIDE_MEM_SNAPSHOT + 1);
+    bad[1].op = (tide_memory_op)(TIDE_MEM_DEVICE_USAGE + 1);
     bad[2].kind = (tide_memory_kind)TIDE_N_KINDS;
     bad[3].kind = (tide_memory_kind)-1;
     bad[4].block_id = UINT64_C(1) << TIDE__BLOCK_ID_BITS;
     bad[5].requested_bytes = UINT64_C(1) << 63;
     bad[6].reserved_bytes = UINT64_C(1) << 63;
     bad[7].t_ns = UINT64_C(1) << 63;
-    for (int i = 0; i < 8; i++) tide__feed_memory(fx->feed, &bad[i]);
+    bad[8] = (tide_memory_event){.op = TIDE_MEM_DEVICE_USAGE, .requested_bytes = 2, .reserved_bytes = 1};
+    for (int i = 0; i < 9; i++) tide__feed_memory(fx->feed, &bad[i]);
     const tide_scope scope = {.name = "s"};
     tide__feed_scope(fx->feed, &(tide_scope_event){.enter = true, .thread = 1});
     tide__feed_scope(fx->feed, &(tide_scope_event){.enter = true, .thread = 1, .scope = &scope, .t_ns = UINT64_MAX});
-    assert_int_equal(fx_stats(fx).n_refused, 10);
+    assert_int_equal(fx_stats(fx).n_refused, 11);
     assert_int_equal(fx_stats(fx).n_events, 0);
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_status(tide__feed_error(fx->feed, &err), TIDE_ERR_INVALID);
@@ -493,11 +494,11 @@ static void impossible_events_are_refused(void **state) {
 
 static void ops_of_a_trace_have_names(void **state) {
     (void)state;
-    for (int op = 1; op <= 8; op++) assert_string_equal(tide__op_name(op), tide_memory_op_name((tide_memory_op)op));
+    for (int op = 1; op <= 9; op++) assert_string_equal(tide__op_name(op), tide_memory_op_name((tide_memory_op)op));
     assert_string_equal(tide__op_name(TIDE__OP_SCOPE_ENTER), "scope_enter");
     assert_string_equal(tide__op_name(TIDE__OP_SCOPE_LEAVE), "scope_leave");
     assert_string_equal(tide__op_name(TIDE__OP_GAP), "gap");
-    static const int none[] = {-1, 0, 9, 15, 19, TIDE__SLOT_THREAD};
+    static const int none[] = {-1, 0, 10, 15, 19, TIDE__SLOT_THREAD};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) assert_null(tide__op_name(none[i]));
 }
 

@@ -64,7 +64,7 @@ static void test_impossible_events_are_refused(void **state) {
     bad.kind = (tide_memory_kind)TIDE_N_KINDS;
     expect_refused(&bad, "no such memory kind");
     bad = good;
-    bad.op = (tide_memory_op)9;
+    bad.op = (tide_memory_op)10;
     expect_refused(&bad, "no such operation");
     bad = good;
     bad.requested_bytes = UINT64_MAX;
@@ -75,6 +75,8 @@ static void test_impossible_events_are_refused(void **state) {
     bad = good;
     bad.block_id = UINT64_C(1) << 48;
     expect_refused(&bad, "passes 2^48");
+    bad = (tide_memory_event){.op = TIDE_MEM_DEVICE_USAGE, .requested_bytes = 9, .reserved_bytes = 8};
+    expect_refused(&bad, "more of a device is in use than there is");
     tide_scope a = {.name = "a"}, b = {.name = "b", .parent = &a};
     a.parent = &b;
     bad = good;

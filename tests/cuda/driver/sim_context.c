@@ -85,13 +85,13 @@ static bool is_last_of_device(const sim_ctx *ctx) {
     return count.n == 1;
 }
 
-// Everything in it goes, after its work is done (GUESS: that it waits).
+// Everything in it goes, after all work of the device is done, as cuMemFree waits for it (GUESS: that it waits).
 static void close_ctx(sim_ctx *ctx) {
     // GUESS: CUPTI's "destroy starting" comes before anything is taken away, and with no lock held.
     sim_lock_drop();
     sim_hook_life(false, false, ctx, NULL);
     sim_lock_take();
-    sim_ctx_drain(ctx);
+    sim_device_drain(ctx->device);
     const bool is_last = is_last_of_device(ctx);
     sim_captures_of_ctx_free(ctx);
     sim_streams_of_ctx_free(ctx);
@@ -216,7 +216,7 @@ SIM_ENTRY(cuCtxGetDevice_v2, (CUdevice * device, CUcontext handle), (device, han
 SIM_ENTRY(cuCtxSynchronize_v2, (CUcontext handle), (handle)) {
     sim_ctx *ctx;
     SIM_TRY(ctx_or_current(call, handle, &ctx));
-    sim_ctx_drain(ctx);
+    sim_device_drain(ctx->device);
     sim_pools_synchronised();
     return CUDA_SUCCESS;
 }
