@@ -38,7 +38,7 @@ uint64_t tide__cupti_now_ns(void) {
 
 bool tide__cupti_works(CUptiResult result) {
     if (result == CUPTI_SUCCESS) return true;
-    __atomic_fetch_add(&tide__cupti.counts.errors, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add(&tide__cupti.n_errors, 1U);
     return false;
 }
 
@@ -236,6 +236,7 @@ tide_status tide__cupti_start(const tide_observer *observer, const tide_cupti_ho
     tide__cupti.observer = *observer;
     tide__cupti.host = host;
     tide__cupti.counts = (tide_cupti_counts){0};
+    atomic_store(&tide__cupti.n_errors, 0U);
     if (!tide__cupti_log_init(&tide__cupti.log)) tide__cupti.counts.no_room++;
     tide__cupti_samples_init();
     tide_status st = subscribe(err);
@@ -277,6 +278,7 @@ void tide__cupti_stop(tide_cupti_counts *counts, bool unsubscribes) {
 void tide__cupti_count(tide_cupti_counts *counts) {
     tide__cupti_lock();
     *counts = tide__cupti.counts;
+    counts->errors = atomic_load(&tide__cupti.n_errors);
     tide__cupti_unlock();
 }
 
