@@ -15,7 +15,7 @@
 #include "cuda/cupti/plugin.h"
 #include "cuda/cupti/recorder.h"
 
-enum { ROUND_MS = 100, WATCHDOG_MS = 4000, LEAVE_MS = 1000 };
+enum { FIRST_ROUND_MS = 10, ROUND_MS = 100, WATCHDOG_MS = 4000, LEAVE_MS = 1000 };
 
 tide__cupti_state tide__cupti = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -118,7 +118,9 @@ static void one_round(bool last) {
 
 static void *work(void *unused) {
     (void)unused;
-    while (!wait_for(PHASE_ENDS, ROUND_MS)) one_round(false);
+    // What is short is seen, too.
+    for (unsigned ms = FIRST_ROUND_MS; !wait_for(PHASE_ENDS, ms); ms = ms * 2 < ROUND_MS ? ms * 2 : ROUND_MS)
+        one_round(false);
     one_round(true);
     set_phase(PHASE_ENDED);
     return NULL;
