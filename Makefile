@@ -61,7 +61,8 @@ gpu-test:
 # What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
 # and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded
 # size, the unit tests with their long loops whole (TIDE_SOAK), a hundred thousand random keys, clicks and sizes in the
-# terminal view, a hundred kills of a recorded CUDA program, files with hardly anything in them through every command, memory that runs out at 150 places of every
+# terminal view, a hundred kills of a recorded CUDA program, files with hardly anything in them through every command,
+# memory that runs out at 150 places of every
 # command, the project's own gate, runs and all, on six processors that qemu plays, and a thousand warm runs of every model
 # under a malloc that counts. Fails when an event was lost, a
 # cell is stale, a command ends in anything but words, or an unchanged tree does not pass.
