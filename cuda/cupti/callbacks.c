@@ -102,26 +102,39 @@ static tide__cupti_call read_call(const row *r, const CUpti_CallbackData *d) {
 
 // ---- contexts and streams ----
 
+/// Its entry; NULL: not known. NULL as context: a free entry.
+static tide__cupti_context *entry_of(CUcontext context) {
+    for (size_t i = 0; i < TIDE__CUPTI_MAX_CONTEXTS; i++)
+        if (tide__cupti.contexts[i].handle == context) return &tide__cupti.contexts[i];
+    return NULL;
+}
+
 int32_t tide__cupti_device_of(CUcontext context) {
-    tide__cupti_context *free_entry = NULL;
-    for (size_t i = 0; context != NULL && i < TIDE__CUPTI_MAX_CONTEXTS; i++) {
-        tide__cupti_context *at = &tide__cupti.contexts[i];
-        if (at->handle == context) return at->device;
-        if (at->handle == NULL && free_entry == NULL) free_entry = at;
-    }
+    const tide__cupti_context *at = context != NULL ? entry_of(context) : NULL;
+    return at != NULL ? at->device : 0;
+}
+
+/// Without the lock: CUPTI is asked for what is not known yet, and may wait for a lock that a thread has which waits
+/// for ours.
+static void know_context(CUcontext context) {
     uint32_t device = 0;
-    if (context == NULL || !tide__cupti_works(tide__cupti.lib.cuptiGetDeviceId(context, &device))) return 0;
-    if (free_entry != NULL) *free_entry = (tide__cupti_context){.handle = context, .device = (int32_t)device};
-    return (int32_t)device;
+    if (context == NULL) return;
+    tide__cupti_lock();
+    const bool is_known = entry_of(context) != NULL;
+    tide__cupti_unlock();
+    if (is_known || !tide__cupti_works(tide__cupti.lib.cuptiGetDeviceId(context, &device))) return;
+    tide__cupti_lock();
+    tide__cupti_context *at = entry_of(context) == NULL ? entry_of(NULL) : NULL;
+    if (at != NULL) *at = (tide__cupti_context){.handle = context, .device = (int32_t)device};
+    tide__cupti_unlock();
 }
 
 static void primary_is(CUcontext context) {
-    (void)tide__cupti_device_of(context);
-    for (size_t i = 0; i < TIDE__CUPTI_MAX_CONTEXTS; i++)
-        if (tide__cupti.contexts[i].handle == context) tide__cupti.contexts[i].is_primary = true;
+    tide__cupti_context *at = entry_of(context);
+    if (at != NULL) at->is_primary = true;
 }
 
-/// CUPTI's number of the stream; 0: the default stream, or not known.
+/// Without the lock. CUPTI's number of the stream; 0: the default stream, or not known.
 static uint64_t stream_number(CUcontext context, const tide__cupti_call *c) {
     const bool is_default = (c->stream == NULL && !c->per_thread) || c->stream == CU_STREAM_LEGACY;
     uint32_t id = 0;
@@ -214,7 +227,7 @@ static void allocated(const tide__cupti_call *c, call_sort sort, const CUpti_Cal
     b->kind = b->device < 0 ? TIDE_KIND_HOST_PINNED : TIDE_KIND_DEFAULT;
     b->allocator = c->allocator;
     b->tag = c->tag;
-    b->stream = sort == CALL_ALLOC_ASYNC ? stream_number(d->context, c) : 0;
+    b->stream = c->stream_number;
     b->goes_last = b->is_pooled = sort == CALL_ALLOC_ASYNC;
     b->context = b->goes_last ? NULL : d->context;
     b->is_own = c->is_own;
@@ -225,8 +238,7 @@ static void failed_alloc(const tide__cupti_call *c, call_sort sort, const CUpti_
     if (c->is_own) return;
     const int32_t device = device_of_call(c, sort, d->context);
     tide__cupti_tell_oom(device, device < 0 ? TIDE_KIND_HOST_PINNED : TIDE_KIND_DEFAULT, c->allocator, c->tag,
-                         c->asked_bytes != 0 ? c->asked_bytes : c->bytes,
-                         sort == CALL_ALLOC_ASYNC ? stream_number(d->context, c) : 0);
+                         c->asked_bytes != 0 ? c->asked_bytes : c->bytes, c->stream_number);
 }
 
 static tide__cupti_space space_of(call_sort sort) {
@@ -367,6 +379,8 @@ static void after(const row *r, const CUpti_CallbackData *d) {
     const char *tag = takes ? tide__cupti_caller() : NULL;
     tide__cupti_call c = read_call(r, d);
     c.tag = tag;
+    know_context(r->sort == CALL_PRIMARY ? (CUcontext)(uintptr_t)c.handle : takes ? d->context : NULL);
+    if (r->sort == CALL_ALLOC_ASYNC) c.stream_number = stream_number(d->context, &c);
     tide__cupti_lock();
     tide__cupti.counts.calls++;
     tide__cupti.counts.own_calls += c.is_own && (takes || is_free(r->sort));
@@ -412,11 +426,12 @@ static void context_ends(CUcontext context) {
 static void on_resource(CUpti_CallbackId id, const CUpti_ResourceData *d) {
     const bool begins = id == CUPTI_CBID_RESOURCE_CONTEXT_CREATED;
     const bool holds = !begins && tide__cupti_samples_hold();
+    if (begins) {
+        know_context(d->context);
+        return;
+    }
     tide__cupti_lock();
-    if (begins)
-        (void)tide__cupti_device_of(d->context);
-    else
-        context_ends(d->context);
+    context_ends(d->context);
     tide__cupti_unlock();
     if (holds) tide__cupti_samples_release();
 }

@@ -15,7 +15,7 @@
 #include "cuda/cupti/plugin.h"
 #include "cuda/cupti/recorder.h"
 
-enum { ROUND_MS = 100, WATCHDOG_MS = 4000, LEAVE_MS = 1000 };
+enum { FIRST_ROUND_MS = 10, ROUND_MS = 100, WATCHDOG_MS = 4000, LEAVE_MS = 1000 };
 
 tide__cupti_state tide__cupti = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -38,7 +38,7 @@ uint64_t tide__cupti_now_ns(void) {
 
 bool tide__cupti_works(CUptiResult result) {
     if (result == CUPTI_SUCCESS) return true;
-    __atomic_fetch_add(&tide__cupti.counts.errors, 1, __ATOMIC_RELAXED);
+    atomic_fetch_add(&tide__cupti.n_errors, 1U);
     return false;
 }
 
@@ -118,7 +118,9 @@ static void one_round(bool last) {
 
 static void *work(void *unused) {
     (void)unused;
-    while (!wait_for(PHASE_ENDS, ROUND_MS)) one_round(false);
+    // What is short is seen, too.
+    for (unsigned ms = FIRST_ROUND_MS; !wait_for(PHASE_ENDS, ms); ms = ms * 2 < ROUND_MS ? ms * 2 : ROUND_MS)
+        one_round(false);
     one_round(true);
     set_phase(PHASE_ENDED);
     return NULL;
@@ -236,6 +238,7 @@ tide_status tide__cupti_start(const tide_observer *observer, const tide_cupti_ho
     tide__cupti.observer = *observer;
     tide__cupti.host = host;
     tide__cupti.counts = (tide_cupti_counts){0};
+    atomic_store(&tide__cupti.n_errors, 0U);
     if (!tide__cupti_log_init(&tide__cupti.log)) tide__cupti.counts.no_room++;
     tide__cupti_samples_init();
     tide_status st = subscribe(err);
@@ -277,6 +280,7 @@ void tide__cupti_stop(tide_cupti_counts *counts, bool unsubscribes) {
 void tide__cupti_count(tide_cupti_counts *counts) {
     tide__cupti_lock();
     *counts = tide__cupti.counts;
+    counts->errors = atomic_load(&tide__cupti.n_errors);
     tide__cupti_unlock();
 }
 

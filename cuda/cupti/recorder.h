@@ -57,9 +57,10 @@ typedef struct tide__cupti_state {
     tide_observer observer;
     const tide_cupti_host *host;
 
-    atomic_bool is_on;    ///< what comes is recorded
-    atomic_bool in_child; ///< of fork: it has no part in the recording
-    atomic_uint n_inside; ///< calls that are being looked at now
+    atomic_bool is_on;         ///< what comes is recorded
+    atomic_bool in_child;      ///< of fork: it has no part in the recording
+    _Atomic uint64_t n_errors; ///< calls of CUPTI that failed
+    atomic_uint n_inside;      ///< calls that are being looked at now
 
     pthread_mutex_t lock; ///< guards all that follows
     tide__cupti_ledger ledger;
@@ -107,12 +108,13 @@ void tide__cupti_tell_usage(int32_t device, uint64_t used, uint64_t total, uint6
 /// One call of the driver, as calls.h has read it out of its parameters.
 typedef struct tide__cupti_call {
     uint64_t address, bytes;
-    uint64_t asked_bytes; ///< where the driver gives more than that; 0: `bytes`
-    uint64_t handle;      ///< physical memory
-    uint64_t pool;        ///< CUmemoryPool; 0: that of the device
-    int32_t device;       ///< TIDE__CUPTI_UNKNOWN_DEVICE: that of the context
-    CUstream stream;      ///< of calls in the order of a stream
-    bool per_thread;      ///< NULL is the stream of the thread
+    uint64_t asked_bytes;   ///< where the driver gives more than that; 0: `bytes`
+    uint64_t handle;        ///< physical memory
+    uint64_t pool;          ///< CUmemoryPool; 0: that of the device
+    int32_t device;         ///< TIDE__CUPTI_UNKNOWN_DEVICE: that of the context
+    CUstream stream;        ///< of calls in the order of a stream
+    bool per_thread;        ///< NULL is the stream of the thread
+    uint64_t stream_number; ///< CUPTI's
     const char *allocator;
     uint32_t correlation;
     const char *tag;
@@ -141,7 +143,7 @@ void tide__cupti_make_room(tide__cupti_space space, uint64_t key);
 tide__cupti_block *tide__cupti_new_block(tide__cupti_space space, uint64_t key, uint64_t bytes);
 /// With the lock. Ends a block with one name, and forgets it.
 void tide__cupti_end_block(tide__cupti_block *b, uint64_t t_ns);
-/// With the lock. The number of the device of a context.
+/// With the lock. The number of the device of a context; 0 where it is not known.
 int32_t tide__cupti_device_of(CUcontext context);
 
 // ---- caller.c ----

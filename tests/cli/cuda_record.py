@@ -135,6 +135,13 @@ class CudaRecord(Case):
             self.assertLessEqual(n["records"] - n["matched"], 60, "all but those of pools")
             self.assertEqual({e[7] for e in trace.events if e[1] == "alloc"}, {"cuda_program"}, "who asked")
             self.assertGreaterEqual(len({e[8] for e in trace.events if e[1] == "alloc"}), N_THREADS)
+            samples = [e for e in trace.events if e[1] == "device_usage"]
+            self.assertEqual(len(samples), n["samples"])
+            self.assertGreater(len(samples), 0)
+            for t, _, _, used, total, *_ in samples:
+                given = [b for (kind, _), b in ledger.live(self.ledger, t).items() if kind in ("context", "physical", "pool")]
+                self.assertEqual(total, 16 << 30)
+                self.assertGreater(used, sum(given) // 2)
             self.assertEqual({e[9] for e in trace.events if e[5] == "cuMemHostAlloc"}, {"cpu"})
 
     def tail(self, trace):
