@@ -138,7 +138,7 @@ static tide_status merge(building *b, const tide_trace_usage *samples, size_t n_
 tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, tide_device_memory *out,
                                     tide_error *err) {
     *out = (tide_device_memory){0};
-    if (t == NULL) return TIDE_OK;
+    if (t == NULL || !tide_trace_has_devices(t)) return TIDE_OK;
     building b = {.m = out};
     tide_trace_usage *samples = NULL;
     size_t n_samples = 0;

@@ -72,7 +72,7 @@ typedef struct tide_device_memory {
  * @param out      owned: tide_device_memory_deinit, also after a failure; valid while the trace is open
  * @return TIDE_ERR_BAD_INPUT where sums pass 2^63 - 1; TIDE_ERR_CANCELLED; TIDE_ERR_NOMEM; what reading a trace returns
  *
- * Costs a look at each event, and 100 bytes for each change of a device.
+ * Nothing where the trace names no device; else costs a look at each event, and 100 bytes for each change of a device.
  */
 tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, tide_device_memory *out,
                                     tide_error *err) TIDE_NODISCARD;

@@ -11,6 +11,9 @@
 extern "C" {
 #endif
 
+/// Whether the trace names a device beside the CPU. Costs nothing.
+bool tide_trace_has_devices(const tide_trace *t);
+
 /// What the driver of a device said at one moment: bytes in use by all processes, and all that there are.
 typedef struct tide_trace_usage {
     uint64_t event, t_ns;

@@ -14,6 +14,13 @@ bool tide_allocator_is_driver(const char *name) {
 
 static bool is_device(const char *name) { return name[0] != '\0' && strcmp(name, "cpu") != 0; }
 
+bool tide_trace_has_devices(const tide_trace *t) {
+    for (int64_t id = 1; id < TIDE__MAX_DEVICES; id++) {
+        if (is_device(tide__trace_device(t, id))) return true;
+    }
+    return false;
+}
+
 // ---- takes ----
 
 typedef struct takes {
