@@ -137,13 +137,21 @@ static tide_status find_library(tide_error *err) {
     return first.get_address != NULL ? TIDE_OK : too_old(0, err);
 }
 
-static tide_status find_first(tide_error *err) {
+/// A call in the form that it had by `version`; one that the driver does not have is NULL.
+static tide_status find_call(const char *name, int version, void *out, tide_error *err) {
     CUresult result;
-    *(void **)&first.init = address_of("cuInit", 2000, &result);
+    void *found = address_of(name, version, &result);
     if (result == CUDA_ERROR_STUB_LIBRARY) return is_stub(err);
-    *(void **)&first.get_version = address_of("cuDriverGetVersion", 2020, &result);
-    *(void **)&first.error_name = address_of("cuGetErrorName", 6000, &result);
-    *(void **)&first.error_text = address_of("cuGetErrorString", 6000, &result);
+    if (result != CUDA_SUCCESS) return cuda_failed(result, -1, err, "cuGetProcAddress of %s", name);
+    *(void **)out = found;
+    return TIDE_OK;
+}
+
+static tide_status find_first(tide_error *err) {
+    TIDE_TRY(find_call("cuGetErrorName", 6000, &first.error_name, err));
+    TIDE_TRY(find_call("cuGetErrorString", 6000, &first.error_text, err));
+    TIDE_TRY(find_call("cuDriverGetVersion", 2020, &first.get_version, err));
+    TIDE_TRY(find_call("cuInit", 2000, &first.init, err));
     if (first.init != NULL && first.get_version != NULL) return TIDE_OK;
     return TIDE_FAIL(err, TIDE_ERR_BACKEND, "the NVIDIA driver does not know cuInit and cuDriverGetVersion");
 }
@@ -158,12 +166,8 @@ static tide_status start(int *version, tide_error *err) {
 }
 
 static tide_status find_entry(const char *name, void *out, tide_error *err) {
-    CUresult result;
-    void *found = address_of(name, CUDA_VERSION, &result);
-    if (found == NULL && result != CUDA_SUCCESS) return cuda_failed(result, -1, err, "cuGetProcAddress of %s", name);
-    if (found == NULL) return TIDE_FAIL(err, TIDE_ERR_BACKEND, "the NVIDIA driver has no %s", name);
-    *(void **)out = found;
-    return TIDE_OK;
+    TIDE_TRY(find_call(name, CUDA_VERSION, out, err));
+    return *(void **)out != NULL ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_BACKEND, "the NVIDIA driver has no %s", name);
 }
 
 tide_status cuda_driver_open(cuda_driver *out, tide_error *err) {

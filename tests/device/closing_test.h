@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For tests that need a stream of the CPU which is being destroyed while its last work still runs: a gate in the
-// stream, and a thread that destroys it.
+// For tests that need a stream of the device under test which is being destroyed while its last work still runs: a gate
+// in the stream, and a thread that destroys it.
 #ifndef TIDE_TESTS_CLOSING_TEST_H
 #define TIDE_TESTS_CLOSING_TEST_H
 
@@ -20,14 +20,14 @@ typedef struct closing {
 
 static TIDE_UNUSED void *closing_destroy(void *arg) {
     const closing *c = arg;
-    tide_stream_destroy(TIDE_CPU, c->stream);
+    tide_stream_destroy(subject, c->stream);
     return NULL;
 }
 
 /// A stream that stands in the gate.
 static TIDE_UNUSED void open_stream(closing *c) {
-    c->stream = new_stream(TIDE_CPU);
-    put_call(TIDE_CPU, c->stream, gate_pass, &c->door);
+    c->stream = new_stream(subject);
+    put_call(subject, c->stream, gate_pass, &c->door);
     gate_wait_entered(&c->door);
 }
 
@@ -35,7 +35,7 @@ static TIDE_UNUSED void open_stream(closing *c) {
 static TIDE_UNUSED void close_stream(closing *c) {
     assert_int_equal(pthread_create(&c->destroyer, NULL, closing_destroy, c), 0);
     char byte;
-    while (tide_device_fill(TIDE_CPU, c->stream, &byte, 0, 0, NULL) == TIDE_OK) sched_yield();
+    while (tide_device_fill(subject, c->stream, &byte, 0, 0, NULL) == TIDE_OK) sched_yield();
 }
 
 static TIDE_UNUSED void begin_closing(closing *c) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Capture on the CPU and on the fake: work is kept, then done as a whole, as often as it is launched; and what is
+// Capture on a device and on the fake: work is kept, then done as a whole, as often as it is launched; and what is
 // forbidden meanwhile, as in CUDA.
 #include "tests/device/device_test.h"
 #include "tests/device/fake_device.h"
@@ -58,9 +58,9 @@ static void kept_work_is_done_at_each_launch(tide_device d) {
     tide_stream_destroy(d, other);
 }
 
-static void capture_and_replay_on_the_cpu(void **state) {
+static void capture_and_replay_on_the_device(void **state) {
     (void)state;
-    kept_work_is_done_at_each_launch(TIDE_CPU);
+    kept_work_is_done_at_each_launch(subject);
 }
 
 static void capture_and_replay_on_the_fake(void **state) {
@@ -73,25 +73,29 @@ static void capture_and_replay_on_the_fake(void **state) {
 /// Bytes are read and written when the launch runs, not when the work was kept.
 static void replay_works_on_what_is_there_then(void **state) {
     (void)state;
-    const tide_stream_id s = new_stream(TIDE_CPU);
-    char a[8] = "aaaaaaa", b[8] = "", c[8] = "";
-    begin(TIDE_CPU, s);
-    put_copy(TIDE_CPU, s, TIDE_COPY_WITHIN_DEVICE, b, a, sizeof a);
-    put_fill(TIDE_CPU, s, a, 'x', 3);
-    put_copy(TIDE_CPU, s, TIDE_COPY_WITHIN_DEVICE, c, a, sizeof a);
-    const tide_capture_id capture = end(TIDE_CPU, s);
+    const tide_stream_id s = new_stream(subject);
+    char *a = take_shared(8), *b = take_shared(8), *c = take_shared(8);
+    memcpy(a, "aaaaaaa", 8);
+    begin(subject, s);
+    put_copy(subject, s, TIDE_COPY_WITHIN_DEVICE, b, a, 8);
+    put_fill(subject, s, a, 'x', 3);
+    put_copy(subject, s, TIDE_COPY_WITHIN_DEVICE, c, a, 8);
+    const tide_capture_id capture = end(subject, s);
     assert_string_equal(b, "");
-    launch(TIDE_CPU, capture, s);
-    finish(TIDE_CPU, s);
+    launch(subject, capture, s);
+    finish(subject, s);
     assert_string_equal(b, "aaaaaaa");
     assert_string_equal(c, "xxxaaaa");
-    memcpy(a, "bbbbbbb", sizeof a);
-    launch(TIDE_CPU, capture, s);
-    finish(TIDE_CPU, s);
+    memcpy(a, "bbbbbbb", 8);
+    launch(subject, capture, s);
+    finish(subject, s);
     assert_string_equal(b, "bbbbbbb");
     assert_string_equal(c, "xxxbbbb");
-    tide_capture_destroy(TIDE_CPU, capture);
-    tide_stream_destroy(TIDE_CPU, s);
+    give_shared(a);
+    give_shared(b);
+    give_shared(c);
+    tide_capture_destroy(subject, capture);
+    tide_stream_destroy(subject, s);
 }
 
 static void what_is_forbidden_meanwhile(tide_device d) {
@@ -133,9 +137,9 @@ static void what_is_forbidden_meanwhile(tide_device d) {
     tide_stream_destroy(d, other);
 }
 
-static void captures_forbid_the_same_on_cpu_and_fake(void **state) {
+static void captures_forbid_the_same_on_device_and_fake(void **state) {
     (void)state;
-    what_is_forbidden_meanwhile(TIDE_CPU);
+    what_is_forbidden_meanwhile(subject);
     fake_setup(2);
     what_is_forbidden_meanwhile(fake_at(1));
     fake_teardown();
@@ -145,41 +149,41 @@ static void a_capture_may_go_before_its_launch_has_run(void **state) {
     (void)state;
     gate door = GATE_INIT;
     int n = 0;
-    const tide_stream_id s = new_stream(TIDE_CPU);
-    begin(TIDE_CPU, s);
-    for (int i = 0; i < 300; i++) put_call(TIDE_CPU, s, add_one, &n); // more than the queue's first size
-    const tide_capture_id c = end(TIDE_CPU, s);
-    put_call(TIDE_CPU, s, gate_pass, &door);
-    launch(TIDE_CPU, c, s);
-    tide_capture_destroy(TIDE_CPU, c);
+    const tide_stream_id s = new_stream(subject);
+    begin(subject, s);
+    for (int i = 0; i < 300; i++) put_call(subject, s, add_one, &n); // more than the queue's first size
+    const tide_capture_id c = end(subject, s);
+    put_call(subject, s, gate_pass, &door);
+    launch(subject, c, s);
+    tide_capture_destroy(subject, c);
     gate_open(&door);
-    finish(TIDE_CPU, s);
+    finish(subject, s);
     assert_int_equal(n, 300);
-    tide_stream_destroy(TIDE_CPU, s);
+    tide_stream_destroy(subject, s);
 }
 
 /// The kept work is dropped with the stream, and events can be asked again.
 static void a_stream_may_go_while_it_is_captured(void **state) {
     (void)state;
     int n = 0;
-    const tide_stream_id s = new_stream(TIDE_CPU);
-    const tide_event_id e = new_event(TIDE_CPU);
-    begin(TIDE_CPU, s);
-    put_call(TIDE_CPU, s, add_one, &n);
-    tide_stream_destroy(TIDE_CPU, s);
+    const tide_stream_id s = new_stream(subject);
+    const tide_event_id e = new_event(subject);
+    begin(subject, s);
+    put_call(subject, s, add_one, &n);
+    tide_stream_destroy(subject, s);
     assert_int_equal(n, 0);
-    assert_true(is_done(TIDE_CPU, e));
-    tide_event_destroy(TIDE_CPU, e);
+    assert_true(is_done(subject, e));
+    tide_event_destroy(subject, e);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(capture_and_replay_on_the_cpu),
+        tide_unit_test(capture_and_replay_on_the_device),
         tide_unit_test(capture_and_replay_on_the_fake),
         tide_unit_test(replay_works_on_what_is_there_then),
-        tide_unit_test(captures_forbid_the_same_on_cpu_and_fake),
+        tide_unit_test(captures_forbid_the_same_on_device_and_fake),
         tide_unit_test(a_capture_may_go_before_its_launch_has_run),
         tide_unit_test(a_stream_may_go_while_it_is_captured),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_subject_tests(tests);
 }

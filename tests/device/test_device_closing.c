@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A stream of the CPU between the call that destroys it and the end of its last work: it takes no more work, and yet
+// A stream of a device between the call that destroys it and the end of its last work: it takes no more work, and yet
 // that work can be waited for, by host and by event. Allocators rely on it (device_ops.h).
 #include "tests/device/closing_test.h"
 
@@ -8,29 +8,29 @@ static void a_closing_stream_can_be_waited_for_by_event(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     closing c = CLOSING_INIT;
-    const tide_stream_id other = new_stream(TIDE_CPU);
-    const tide_event_id e = new_event(TIDE_CPU), behind = new_event(TIDE_CPU);
+    const tide_stream_id other = new_stream(subject);
+    const tide_event_id e = new_event(subject), behind = new_event(subject);
     begin_closing(&c);
-    record(TIDE_CPU, e, c.stream);
-    assert_false(is_done(TIDE_CPU, e));
-    wait_for(TIDE_CPU, other, e);
-    record(TIDE_CPU, behind, other);
+    record(subject, e, c.stream);
+    assert_false(is_done(subject, e));
+    wait_for(subject, other, e);
+    record(subject, behind, other);
     pause_briefly();
-    assert_false(is_done(TIDE_CPU, e));
-    assert_false(is_done(TIDE_CPU, behind));
+    assert_false(is_done(subject, e));
+    assert_false(is_done(subject, behind));
     // What would be more work is refused, waiting included.
-    assert_tide_status(tide_stream_wait_event(TIDE_CPU, c.stream, behind, &err), TIDE_ERR_INVALID);
-    assert_tide_status(tide_capture_begin(TIDE_CPU, c.stream, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_stream_wait_event(subject, c.stream, behind, &err), TIDE_ERR_INVALID);
+    assert_tide_status(tide_capture_begin(subject, c.stream, &err), TIDE_ERR_INVALID);
     gate_open(&c.door);
-    assert_tide_ok(tide_event_sync(TIDE_CPU, e, &err), &err);
+    assert_tide_ok(tide_event_sync(subject, e, &err), &err);
     assert_true(c.door.left);
-    finish(TIDE_CPU, other);
+    finish(subject, other);
     end_closing(&c);
-    assert_true(is_done(TIDE_CPU, e));
-    assert_tide_status(tide_event_record(TIDE_CPU, e, c.stream, &err), TIDE_ERR_INVALID); // now it is gone
-    tide_event_destroy(TIDE_CPU, e);
-    tide_event_destroy(TIDE_CPU, behind);
-    tide_stream_destroy(TIDE_CPU, other);
+    assert_true(is_done(subject, e));
+    assert_tide_status(tide_event_record(subject, e, c.stream, &err), TIDE_ERR_INVALID); // now it is gone
+    tide_event_destroy(subject, e);
+    tide_event_destroy(subject, behind);
+    tide_stream_destroy(subject, other);
 }
 
 static void the_host_can_wait_for_a_closing_stream(void **state) {
@@ -39,7 +39,7 @@ static void the_host_can_wait_for_a_closing_stream(void **state) {
     closing c = CLOSING_INIT;
     begin_closing(&c);
     assert_int_equal(pthread_create(&opener, NULL, gate_open_later, &c.door), 0);
-    finish(TIDE_CPU, c.stream);
+    finish(subject, c.stream);
     assert_true(c.door.left);
     pthread_join(opener, NULL);
     end_closing(&c);
@@ -52,7 +52,7 @@ static void destroying_it_twice_waits_twice(void **state) {
     closing c = CLOSING_INIT;
     begin_closing(&c);
     assert_int_equal(pthread_create(&opener, NULL, gate_open_later, &c.door), 0);
-    tide_stream_destroy(TIDE_CPU, c.stream);
+    tide_stream_destroy(subject, c.stream);
     assert_true(c.door.left);
     pthread_join(opener, NULL);
     end_closing(&c);
@@ -65,18 +65,18 @@ static void a_captured_stream_closes_without_its_capture(void **state) {
     (void)state;
     tide_error err = TIDE_ERROR_INIT;
     closing c = CLOSING_INIT;
-    const tide_event_id e = new_event(TIDE_CPU);
+    const tide_event_id e = new_event(subject);
     open_stream(&c);
-    assert_tide_ok(tide_capture_begin(TIDE_CPU, c.stream, &err), &err);
-    put_call(TIDE_CPU, c.stream, do_nothing, NULL);
-    assert_tide_status(tide_event_record(TIDE_CPU, e, c.stream, &err), TIDE_ERR_BUSY);
+    assert_tide_ok(tide_capture_begin(subject, c.stream, &err), &err);
+    put_call(subject, c.stream, do_nothing, NULL);
+    assert_tide_status(tide_event_record(subject, e, c.stream, &err), TIDE_ERR_BUSY);
     close_stream(&c);
-    record(TIDE_CPU, e, c.stream);
-    assert_false(is_done(TIDE_CPU, e)); // and nothing is captured any more, or asking were an error
+    record(subject, e, c.stream);
+    assert_false(is_done(subject, e)); // and nothing is captured any more, or asking were an error
     gate_open(&c.door);
     end_closing(&c);
-    assert_true(is_done(TIDE_CPU, e));
-    tide_event_destroy(TIDE_CPU, e);
+    assert_true(is_done(subject, e));
+    tide_event_destroy(subject, e);
 }
 
 int main(void) {
@@ -86,5 +86,5 @@ int main(void) {
         tide_unit_test(destroying_it_twice_waits_twice),
         tide_unit_test(a_captured_stream_closes_without_its_capture),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_subject_tests(tests);
 }

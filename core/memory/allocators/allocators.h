@@ -64,6 +64,21 @@ tide_status tide_stream_caching_end_pool(tide_allocator *a, uint64_t pool, tide_
 tide_status tide_stream_caching_release_pool(tide_allocator *a, uint64_t pool, tide_error *err) TIDE_NODISCARD;
 
 /**
+ * "cuda_async": the pool that the driver of `device` keeps itself, in the order of streams. free_completed is told at
+ * the release, from when on the driver orders it. The head comment of stream_pool.c says what the numbers mean.
+ *
+ * @param opt  NULL: keeps what is freed
+ * @return TIDE_ERR_NOT_IMPLEMENTED where the device has no such pool; what the device returns; TIDE_ERR_NOMEM
+ */
+typedef struct tide_stream_pool_options {
+    bool keep_none; ///< the pool gives back what is not in use when the device is synchronised
+    /// Planted fault for tests: free in the order of the allocating stream alone, whatever other streams do.
+    bool unsafe_no_deferral;
+} tide_stream_pool_options;
+tide_status tide_stream_pool_create(tide_device device, const tide_stream_pool_options *opt, tide_allocator **out,
+                                    tide_error *err) TIDE_NODISCARD;
+
+/**
  * "pinned": host memory for copies to and from `device` (LT-27). Page-locked where the device has such memory, aligned
  * host memory otherwise: props.page_locked says which. The allocator's own device is the CPU.
  */
@@ -101,6 +116,7 @@ tide_status tide_caller_create(void *memory, size_t size_bytes, size_t align_byt
  *
  *     cuda                        the plain one: each block a call to the device, nothing kept
  *     cuda_caching                stream_caching over the device's memory
+ *     cuda_async[:keep=all|none]  the driver's own pool; what it keeps when the device is synchronised
  *     pinned                      page-locked host memory for copies to and from the device
  *
  * @param out  one reference, owned: tide_allocator_unref
