@@ -7,10 +7,9 @@
 
 #include "analysis/html_text.h"
 #include "reports/render.h"
+#include "reports/svg_axis.h"
 
 // ---- what the pictures share: one time axis with the same edges and ticks ----
-
-enum { PLOT_WIDTH = 1060, PLOT_LEFT = 190, PLOT_RIGHT = 1044 }; // user units of the SVG
 
 enum { N_TICKS = 9 };
 
@@ -32,9 +31,7 @@ static uint64_t tick_time(uint64_t span) {
     return each;
 }
 
-/// Ticks at 1, 2 or 5 times a power of ten: a grid line from `top` to `bottom` and a label at `label_y`; the axis' name
-/// at the left.
-static void add_ticks(const tide_subject_facts *f, int top, int bottom, int label_y, tide_text *out) {
+void tide__svg_add_ticks(const tide_subject_facts *f, int top, int bottom, int label_y, tide_text *out) {
     const uint64_t span = span_of(f), each = tick_time(span);
     const uint64_t past = ((uint64_t)f->begin - (uint64_t)f->origin) % each; // round numbers since the origin
     for (uint64_t at = past == 0 ? 0 : each - past; at < span; at += each) {
@@ -52,8 +49,7 @@ static void add_ticks(const tide_subject_facts *f, int top, int bottom, int labe
                    f->axis == TIDE_AXIS_STEPS ? "step" : "time");
 }
 
-/// The dashed line of the peak.
-static void add_peak_line(const tide_subject_facts *f, int top, int bottom, tide_text *out) {
+void tide__svg_add_peak_line(const tide_subject_facts *f, int top, int bottom, tide_text *out) {
     const double x = plot_x(f, f->peak.t);
     tide_text_addf(out, "<line class=\"peakl\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top, bottom);
 }
@@ -171,7 +167,7 @@ static void add_peak(const tide_subject_facts *f, const y_scale *s, tide_text *o
     char size[24], when[48];
     const double x = plot_x(f, f->peak.t), y = y_of(s, f->peak_bytes);
     const bool left = peak_is_right(f);
-    add_peak_line(f, CURVE_TOP - 8, CURVE_BOTTOM, out);
+    tide__svg_add_peak_line(f, CURVE_TOP - 8, CURVE_BOTTOM, out);
     tide_text_addf(out, "<circle class=\"peakd\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", x, y);
     tide_text_addf(out, "<text class=\"peakt\" x=\"%.1f\" y=\"%d\"%s>peak %s at %s</text>\n", left ? x - 6.0 : x + 6.0,
                    CURVE_TOP - 12, left ? " text-anchor=\"end\"" : "",
@@ -249,7 +245,7 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
     const bool shows_capacity = capacity > 0 && capacity / 4 < s.top;
     if (shows_capacity && capacity > s.top) s.top = capacity;
     add_y_ticks(&s, out);
-    add_ticks(f, CURVE_TOP, CURVE_BOTTOM, CURVE_LABEL_Y, out);
+    tide__svg_add_ticks(f, CURVE_TOP, CURVE_BOTTOM, CURVE_LABEL_Y, out);
     add_outline("max", &s, side->max, side->n_columns, true, out);
     if (!side->steps_are_columns) add_outline("min", &s, side->min, side->n_columns, true, out);
     if (side->predicted != NULL) add_outline("predicted", &s, side->predicted, side->n_columns, false, out);
@@ -348,11 +344,11 @@ int tide_report_svg_pools(const tide_report *r, const tide_report_side *s, tide_
     const size_t n = s->pools.n < TIDE_REPORT_MAX_POOLS ? s->pools.n : TIDE_REPORT_MAX_POOLS;
     if (n == 0 || s->history.columns == NULL) return 0;
     const int height = POOL_HEIGHT + POOL_GAP, bottom = POOL_TOP + height * (int)n;
-    add_ticks(s->facts, POOL_TOP, bottom, bottom + 14, out);
+    tide__svg_add_ticks(s->facts, POOL_TOP, bottom, bottom + 14, out);
     for (size_t i = 0; i < n; i++)
         if (s->pools.items[i].number < s->history.n_pools)
             add_pool(s, &s->pools.items[i], POOL_TOP + height * (int)i, out);
-    add_peak_line(s->facts, POOL_TOP, bottom, out);
+    tide__svg_add_peak_line(s->facts, POOL_TOP, bottom, out);
     return bottom + 22;
 }
 
@@ -444,10 +440,10 @@ static int draw_lives(const tide_report_side *s, bool weights, const uint32_t *i
     l.height = AIM_HEIGHT / (int)l.n;
     l.height = l.height < MIN_ROW ? MIN_ROW : l.height > MAX_ROW ? MAX_ROW : l.height;
     const int bottom = LIVES_TOP + l.height * (int)l.n;
-    add_ticks(s->facts, LIVES_TOP - 6, bottom, LIVES_TOP - 10, out);
+    tide__svg_add_ticks(s->facts, LIVES_TOP - 6, bottom, LIVES_TOP - 10, out);
     add_names(s, &l, out);
     for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_bars(s, &l, f, out);
-    add_peak_line(s->facts, LIVES_TOP - 6, bottom, out);
+    tide__svg_add_peak_line(s->facts, LIVES_TOP - 6, bottom, out);
     return bottom + 8;
 }
 
@@ -526,7 +522,7 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
     const size_t n = s->space.n < MAX_REGIONS ? s->space.n : MAX_REGIONS;
     if (n == 0) return 0;
     make_bands(&s->space, bands, n);
-    add_ticks(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, MEMORY_TOP - 10, out);
+    tide__svg_add_ticks(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, MEMORY_TOP - 10, out);
     for (size_t i = 0; i < n; i++) add_region(&s->space.regions[i], &bands[i], out);
     for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_items(s, bands, n, f, out);
     for (size_t i = 0; i < n; i++) {
@@ -536,7 +532,7 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
         tide_text_addf(out, "<line class=\"boundl\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PLOT_LEFT,
                        PLOT_RIGHT, y, y);
     }
-    add_peak_line(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, out);
+    tide__svg_add_peak_line(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, out);
     return MEMORY_TOP + MEMORY_HEIGHT + 8;
 }
 
@@ -566,6 +562,7 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
         const char *label;
     } pictures[] = {{tide_report_svg_curve, "Live bytes over time"},
                     {tide_report_svg_pools, "Pools over time"},
+                    {tide_report_svg_devices, "Devices over time"},
                     {tide_report_svg_alive, "Lifetimes, alive at the peak"},
                     {tide_report_svg_map, "Memory at the peak, addresses upwards"},
                     {tide_report_svg_not_alive, "Lifetimes, not alive at the peak"},
