@@ -72,7 +72,7 @@ static void generated(source *s, uint64_t n, size_t n_live) {
         const size_t at = x % n_live;
         if (ids[at] != 0) put(s, TIDE_MEM_FREE_COMPLETED, ids[at], sizes[at], 0);
         ids[at] = id;
-        sizes[at] = 1 + (x >> 20) % 100000;
+        sizes[at] = 1 + (x >> 20) % 20000;
         put(s, TIDE_MEM_ALLOC, id, sizes[at], 0);
     }
 }
