@@ -27,7 +27,7 @@
 #ifndef TIDE_TESTS_DEVICE_FAKE_DEVICE_H
 #define TIDE_TESTS_DEVICE_FAKE_DEVICE_H
 
-#include "tests/device/fake_events.h"
+#include "tests/device/fake_driver.h"
 
 static TIDE_UNUSED int32_t fake_count(void *self) {
     (void)self;
@@ -47,15 +47,21 @@ static TIDE_UNUSED const tide_device_ops fake_ops = {FAKE_OPS};
 static TIDE_UNUSED const tide_device_ops fake_ops_pinned = {FAKE_OPS, .pinned_alloc = fake_pinned_alloc,
                                                             .pinned_free = fake_pinned_free};
 
+/// With all that a driver does beyond that.
+static TIDE_UNUSED const tide_device_ops fake_ops_driver = {FAKE_OPS, .pinned_alloc = fake_pinned_alloc,
+                                                            .pinned_free = fake_pinned_free, FAKE_DRIVER_OPS};
+
 // What tests call.
 
 /// What was left when the fake was cleared.
 typedef struct fake_rest {
-    uint64_t n_blocks, n_streams, n_events, n_captures;
+    uint64_t n_blocks, n_streams, n_events, n_captures, n_ranges, pool_bytes;
 } fake_rest;
 
 static TIDE_UNUSED fake_rest fake_clear(void) {
-    fake_rest rest = {.n_blocks = fake.n_live_blocks};
+    fake_rest rest = {.n_blocks = fake.n_live_blocks, .n_ranges = fake.n_ranges};
+    for (int i = 0; i < FAKE_MAX_DEVICES; i++) rest.pool_bytes += fake.pools[i].stats.reserved_bytes;
+    while (fake.ranges != NULL) fake_drop_range(fake.ranges);
     tide_device_unregister(fake.type);
     fake.registered = false;
     for (fake_stream *s; (s = fake.streams) != NULL; fake_remove_stream(s)) rest.n_streams += s->key < FAKE_DEFAULT_KEY;
@@ -70,17 +76,25 @@ static TIDE_UNUSED fake_rest fake_clear(void) {
     return rest;
 }
 
-/// Register "fake" with `count` devices and an empty slate; `pinned`: it has page-locked host memory to give.
-static TIDE_UNUSED void fake_setup_with(int32_t count, bool pinned) {
+/// Register "fake" with `count` devices of that table and an empty slate.
+static TIDE_UNUSED void fake_setup_as(int32_t count, const tide_device_ops *ops) {
     tide_error err = TIDE_ERROR_INIT;
     if (fake.registered) (void)fake_clear(); // the test before this one failed half-way
     assert_true(count >= 0 && count <= FAKE_MAX_DEVICES);
     fake = (fake_state){
         .lock = PTHREAD_MUTEX_INITIALIZER, .calm = PTHREAD_COND_INITIALIZER, .count = count, .limit_bytes = UINT64_MAX};
     for (int32_t i = 0; i < count; i++) fake_add_stream(i, FAKE_DEFAULT_KEY + (uint64_t)i);
-    assert_tide_ok(tide_device_register(pinned ? &fake_ops_pinned : &fake_ops, &fake, &fake.type, &err), &err);
+    assert_tide_ok(tide_device_register(ops, &fake, &fake.type, &err), &err);
     fake.registered = true;
 }
+
+/// `pinned`: it has page-locked host memory to give.
+static TIDE_UNUSED void fake_setup_with(int32_t count, bool pinned) {
+    fake_setup_as(count, pinned ? &fake_ops_pinned : &fake_ops);
+}
+
+/// It has all that a driver can have: a pool, mapping, patterns.
+static TIDE_UNUSED void fake_setup_driver(int32_t count) { fake_setup_as(count, &fake_ops_driver); }
 
 static TIDE_UNUSED void fake_setup(int32_t count) { fake_setup_with(count, false); }
 
@@ -174,6 +188,10 @@ static TIDE_UNUSED void fake_teardown(void) {
     if (rest.n_blocks + rest.n_streams + rest.n_events + rest.n_captures > 0) {
         fail_msg("left on the fake: %" PRIu64 " blocks, %" PRIu64 " streams, %" PRIu64 " events, %" PRIu64 " captures",
                  rest.n_blocks, rest.n_streams, rest.n_events, rest.n_captures);
+    }
+    if (rest.n_ranges + rest.pool_bytes > 0) {
+        fail_msg("left on the fake: %" PRIu64 " reserved ranges, %" PRIu64 " B in pools", rest.n_ranges,
+                 rest.pool_bytes);
     }
 }
 

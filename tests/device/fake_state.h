@@ -34,7 +34,16 @@ enum { FAKE_MAX_DEVICES = 8 };
     XX(CAPTURE_BEGIN)                                                                                                  \
     XX(CAPTURE_END)                                                                                                    \
     XX(CAPTURE_LAUNCH)                                                                                                 \
-    XX(CAPTURE_DESTROY)
+    XX(CAPTURE_DESTROY)                                                                                                \
+    XX(POOL_ALLOC)                                                                                                     \
+    XX(POOL_FREE)                                                                                                      \
+    XX(POOL_STATS)                                                                                                     \
+    XX(VM_RESERVE)                                                                                                     \
+    XX(VM_RELEASE)                                                                                                     \
+    XX(VM_MAP)                                                                                                         \
+    XX(VM_UNMAP)                                                                                                       \
+    XX(PATTERN_FILL)                                                                                                   \
+    XX(PATTERN_CHECK)
 
 typedef enum fake_call_kind {
 #define XX(name) FAKE_##name,
@@ -48,12 +57,43 @@ typedef struct fake_block {
     char *real; ///< where the bytes are
     size_t size_bytes;
     int32_t index;
-    bool pinned;
+    bool pinned, pool; ///< pool: counted in the device's pool, which takes its memory in steps
 } fake_block;
+
+/// What one vm_map gave.
+typedef struct fake_mapping {
+    struct fake_mapping *next;
+    char *real;
+    size_t size_bytes;
+} fake_mapping;
+
+/// Reserved addresses.
+typedef struct fake_range {
+    struct fake_range *next;
+    char *real;
+    size_t size_bytes;
+    int32_t index;
+    fake_mapping *mappings; ///< in no order
+} fake_range;
+
+/// The pool of one device.
+typedef struct fake_pool {
+    tide_device_pool_stats stats;
+    uint64_t keep_bytes;
+} fake_pool;
 
 typedef struct fake_work {
     struct fake_work *next;
-    enum { FAKE_WORK_COPY, FAKE_WORK_FILL, FAKE_WORK_CALL, FAKE_WORK_MARK, FAKE_WORK_WAIT } kind;
+    enum {
+        FAKE_WORK_COPY,
+        FAKE_WORK_FILL,
+        FAKE_WORK_CALL,
+        FAKE_WORK_MARK,
+        FAKE_WORK_WAIT,
+        FAKE_WORK_POOL_FREE,
+        FAKE_WORK_PATTERN,
+        FAKE_WORK_CHECK
+    } kind;
     tide_copy_direction direction;
     void *dst;
     const void *src;
@@ -62,6 +102,7 @@ typedef struct fake_work {
     void (*fn)(void *arg);
     void *arg;
     uint64_t stream_key, n; ///< WAIT: until that stream has done n pieces
+    uint64_t seed, *n_wrong;
 } fake_work;
 
 typedef struct fake_list {
@@ -99,7 +140,9 @@ typedef struct fake_state {
     int32_t count;
     uint64_t limit_bytes; ///< per device; beyond: TIDE_ERR_NOMEM
     uint64_t live_bytes[FAKE_MAX_DEVICES], peak_bytes[FAKE_MAX_DEVICES];
-    uint64_t n_live_blocks;           ///< all devices, pinned ones included
+    uint64_t n_live_blocks;        ///< all devices, pinned ones included
+    uint64_t n_mappings, n_ranges; ///< of reserved addresses
+    fake_pool pools[FAKE_MAX_DEVICES];
     uint64_t n_faults;                ///< work on memory that is no live block of the device, frees of unknown memory
     char fault[160];                  ///< the first of them
     uint64_t n_calls[FAKE_N_CALLS];   ///< failed ones included
@@ -115,6 +158,7 @@ typedef struct fake_state {
     fake_stream *streams;
     fake_event *events;
     fake_capture *captures;
+    fake_range *ranges;
 } fake_state;
 
 #define FAKE_DEFAULT_KEY (UINT64_MAX - FAKE_MAX_DEVICES)
@@ -161,7 +205,8 @@ static TIDE_UNUSED tide_status fake_failed(fake_call_kind call, tide_error *err)
         FAKE_CALL_MAP(XX)
 #undef XX
     };
-    const bool memory = call == FAKE_MEM_ALLOC || call == FAKE_PINNED_ALLOC;
+    const bool memory = call == FAKE_MEM_ALLOC || call == FAKE_PINNED_ALLOC || call == FAKE_POOL_ALLOC ||
+                        call == FAKE_VM_RESERVE || call == FAKE_VM_MAP;
     return TIDE_FAIL(err, memory ? TIDE_ERR_NOMEM : TIDE_ERR_BACKEND, "fake: %s was told to fail", names[call]);
 }
 
@@ -201,9 +246,30 @@ static TIDE_UNUSED void fake_give(int32_t index, void *ptr, bool pinned) {
     }
     *at = b->next;
     fake.n_live_blocks--;
-    if (!pinned) fake.live_bytes[index] -= b->size_bytes;
+    if (!pinned && !b->pool) fake.live_bytes[index] -= b->size_bytes;
+    if (b->pool) fake.pools[index].stats.used_bytes -= b->size_bytes;
     free(b->real);
     free(b);
+}
+
+/// The mapping that an address lies in; NULL when it lies in none.
+static TIDE_UNUSED const fake_mapping *fake_mapping_at(const fake_range *r, uintptr_t real) {
+    const fake_mapping *m = r->mappings;
+    while (m != NULL && !(real >= (uintptr_t)m->real && real < (uintptr_t)m->real + m->size_bytes)) m = m->next;
+    return m;
+}
+
+/// All bytes lie in mapped parts of one range.
+static TIDE_UNUSED bool fake_is_mapped(int32_t index, uintptr_t real, size_t size_bytes) {
+    for (const fake_range *r = fake.ranges; r != NULL; r = r->next) {
+        const uintptr_t begin = (uintptr_t)r->real;
+        if (r->index != index || real < begin || real - begin >= r->size_bytes) continue;
+        const uintptr_t end = real + size_bytes;
+        const fake_mapping *m = NULL;
+        while (real < end && (m = fake_mapping_at(r, real)) != NULL) real = (uintptr_t)m->real + m->size_bytes;
+        return real >= end;
+    }
+    return false;
 }
 
 /// The real bytes behind a device address, or NULL (and a fault) when they are not inside one live block.
@@ -214,6 +280,7 @@ static TIDE_UNUSED char *fake_bytes(int32_t index, const void *address, size_t s
         if (b->pinned || b->index != index || real < begin || real - begin > b->size_bytes) continue;
         if (size_bytes <= b->size_bytes - (real - begin)) return b->real + (real - begin);
     }
+    if (fake_is_mapped(index, real, size_bytes)) return (char *)fake_show(index, address);
     fake_fault("use of memory that is no block", index, address, size_bytes);
     return NULL;
 }

@@ -60,6 +60,25 @@ static TIDE_UNUSED bool fake_reached(uint64_t stream_key, uint64_t n) {
     return s == NULL || s->n_done >= n;
 }
 
+/// Byte `at` of the pattern of a seed.
+static TIDE_UNUSED unsigned char fake_pattern(uint64_t seed, size_t at) {
+    return (unsigned char)(((at / 8 + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ seed * UINT64_C(0xBF58476D1CE4E5B9)) >>
+                           (8 * (at % 8)));
+}
+
+static TIDE_UNUSED void fake_do_pattern(int32_t index, const fake_work *w) {
+    char *bytes = fake_bytes(index, w->kind == FAKE_WORK_PATTERN ? w->dst : w->src, w->size_bytes);
+    for (size_t i = 0; bytes != NULL && i < w->size_bytes; i++) {
+        const unsigned char want = fake_pattern(w->seed, i);
+        if (w->kind == FAKE_WORK_PATTERN) {
+            bytes[i] = (char)want;
+        } else if ((unsigned char)bytes[i] != want) {
+            ++*w->n_wrong;
+        }
+    }
+    if (bytes == NULL && w->kind == FAKE_WORK_CHECK) *w->n_wrong += w->size_bytes;
+}
+
 static TIDE_UNUSED void fake_do(fake_stream *s, const fake_work *w) {
     const int32_t index = s->index;
     if (w->kind == FAKE_WORK_CALL) { // fn may take locks of its own
@@ -69,6 +88,10 @@ static TIDE_UNUSED void fake_do(fake_stream *s, const fake_work *w) {
         pthread_mutex_lock(&fake.lock);
         s->busy = false;
         pthread_cond_broadcast(&fake.calm);
+    } else if (w->kind == FAKE_WORK_POOL_FREE) {
+        fake_give(index, w->dst, false);
+    } else if (w->kind == FAKE_WORK_PATTERN || w->kind == FAKE_WORK_CHECK) {
+        fake_do_pattern(index, w);
     } else if (w->kind == FAKE_WORK_FILL && w->size_bytes > 0) {
         char *dst = fake_bytes(index, w->dst, w->size_bytes);
         if (dst != NULL) memset(dst, w->byte, w->size_bytes);
@@ -185,6 +208,22 @@ static TIDE_UNUSED void fake_stream_destroy(void *self, int32_t index, tide_stre
     pthread_mutex_unlock(&fake.lock);
 }
 
+enum { FAKE_STEP_BYTES = 2 << 20 }; ///< a pool takes memory in steps of it, and mappings are multiples of it
+
+static TIDE_UNUSED uint64_t fake_steps(uint64_t bytes) {
+    return (bytes + FAKE_STEP_BYTES - 1) / FAKE_STEP_BYTES * FAKE_STEP_BYTES;
+}
+
+/// The pool gives back what it does not use, down to `keep_bytes`.
+static TIDE_UNUSED void fake_shrink_pool(int32_t index, uint64_t keep_bytes) {
+    tide_device_pool_stats *s = &fake.pools[index].stats;
+    const uint64_t used = fake_steps(s->used_bytes);
+    const uint64_t left = used > keep_bytes ? used : keep_bytes;
+    if (left >= s->reserved_bytes) return;
+    fake.live_bytes[index] -= s->reserved_bytes - left;
+    s->reserved_bytes = left;
+}
+
 static TIDE_UNUSED tide_status fake_stream_sync(void *self, int32_t index, tide_stream_id stream, tide_error *err) {
     (void)self;
     tide_status st = TIDE_OK;
@@ -194,6 +233,7 @@ static TIDE_UNUSED tide_status fake_stream_sync(void *self, int32_t index, tide_
     } else {
         const fake_stream *s = fake_find_live(index, stream, &st, err);
         if (s != NULL) fake_advance(s->key, s->n_queued);
+        if (s != NULL) fake_shrink_pool(index, fake.pools[index].keep_bytes);
     }
     pthread_mutex_unlock(&fake.lock);
     return st;

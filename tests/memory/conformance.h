@@ -38,7 +38,20 @@ typedef struct conf_maker {
     size_t top_bytes;     ///< up to here all magnitudes are tried, and then TOP_BYTES once; 0: ALL_BYTES
     void (*before)(void); ///< optional, around each test
     void (*after)(void);
+    bool on_device;   ///< memory of conf_device
+    bool driver_pool; ///< what is reserved, cached and a hit is its driver's to decide, and it tells no segments
 } conf_maker;
+
+/// Whose streams use the memory; set by `before`.
+static TIDE_UNUSED tide_device conf_device;
+
+static void conf_fill(const tide_allocator *a, void *at, int byte, size_t n) {
+    assert_true(bytes_fill(tide_allocator_device(a), at, (unsigned char)byte, n));
+}
+
+static bool conf_are(const tide_allocator *a, const void *at, int byte, size_t n) {
+    return bytes_are(tide_allocator_device(a), at, (unsigned char)byte, n);
+}
 
 static tide_allocator *conf_make(const conf_maker *m) {
     tide_error err = TIDE_ERROR_INIT;

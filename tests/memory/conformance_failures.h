@@ -75,13 +75,13 @@ static void memory_ends(void **state) {
     assert_true(stats_of(a).headroom_bytes <= ROOM * (uint64_t)takes);
     for (int i = 0; i < ROOM; i++) {
         mem[i] = take(a, size, 0);
-        memset(mem[i].data, i, size);
+        conf_fill(a, mem[i].data, i, size);
     }
     assert_true(stats_of(a).headroom_bytes == 0);
     assert_refuses(a, size);
     assert_refuses(a, 1);
     for (int i = 0; i < ROOM; i++) {
-        for (size_t j = 0; j < size; j++) assert_int_equal(((char *)mem[i].data)[j], i);
+        assert_true(conf_are(a, mem[i].data, i, size));
     }
     give(a, &mem[2]);
     mem[2] = take(a, size, 0);

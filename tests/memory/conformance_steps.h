@@ -41,6 +41,7 @@ static walk *walk_start(const conf_maker *m, tide_allocator *a, uint64_t seed) {
     w.props = props_of(a);
     w.top_bytes = size_within(a, m->top_bytes != 0 && m->top_bytes < 8 * MIB ? m->top_bytes : 8 * MIB);
     w.rng.state = seed;
+    w.o.device = tide_allocator_device(a);
     return &w;
 }
 
@@ -166,7 +167,8 @@ static void tally_on_memory(void *self, const tide_memory_event *event) {
 /// What an observer adds up is what the allocator says of itself, after every step (LT-32).
 static void sums_of_an_observer(void **state) {
     tide_error err = TIDE_ERROR_INIT;
-    tide_allocator *inner = conf_make(*state), *a = NULL;
+    const conf_maker *m = *state;
+    tide_allocator *inner = conf_make(m), *a = NULL;
     tally t = {0};
     const tide_observer obs = {.self = &t, .on_memory = tally_on_memory, .no_time = true};
     assert_tide_ok(tide_instrumented_create(inner, &obs, &a, &err), &err);
@@ -181,7 +183,7 @@ static void sums_of_an_observer(void **state) {
         assert_true(t.n_allocs == s.n_allocs && t.n_requested == s.n_frees && t.n_oom == s.n_failed);
         assert_true(t.n_segments == 0 || t.segment_bytes == s.reserved_bytes);
     }
-    assert_true(!w->props.stream_aware || t.n_segments > 0);
+    assert_true(!w->props.stream_aware || m->driver_pool || t.n_segments > 0);
     walk_empty(w);
     assert_empties(a);
     assert_true(t.requested_bytes == 0 && t.active_bytes == 0 && t.segment_bytes == 0);
@@ -191,28 +193,42 @@ static void sums_of_an_observer(void **state) {
 
 // ---- another stream ----
 
+/// Work of the stream with the memory: written where it lies there, else copied to where `there` is.
+static void touch_on(tide_stream_id stream, const tide_allocator *a, const tide_memory *mem, void *there) {
+    tide_error err = TIDE_ERROR_INIT;
+    const size_t n = mem->requested_bytes;
+    const tide_status st =
+        tide_device_equal(tide_allocator_device(a), conf_device)
+            ? tide_device_fill(conf_device, stream, mem->data, 1, n, &err)
+            : tide_device_copy(conf_device, stream, TIDE_COPY_HOST_TO_DEVICE, there, mem->data, n, &err);
+    assert_tide_ok(st, &err);
+}
+
 /// A use that was declared changes nothing where streams do not matter, and holds nothing for ever where they do.
 static void use_elsewhere(void **state) { // LT-35
     tide_error err = TIDE_ERROR_INIT;
     tide_allocator *a = conf_make(*state);
     tide_stream_id stream = 0;
-    assert_tide_ok(tide_stream_create(TIDE_CPU, &stream, &err), &err);
+    assert_tide_ok(tide_stream_create(conf_device, &stream, &err), &err);
     const size_t size = size_within(a, 4000);
+    void *there = NULL;
+    assert_tide_ok(tide_device_mem_alloc(conf_device, size, 64, &there, &err), &err);
     for (int i = 0; i < 50; i++) {
         const tide_memory mem = take(a, size, 0);
         const tide_allocator_stats before = stats_of(a);
         tide_allocator_record_use(a, &mem, stream);
         const tide_allocator_stats after = stats_of(a);
         assert_memory_equal(&after, &before, sizeof after);
-        assert_tide_ok(tide_device_fill(TIDE_CPU, stream, mem.data, (unsigned char)i, size, &err), &err);
+        touch_on(stream, a, &mem, there);
         // Who is not stream-aware relies on the caller to wait.
-        if (!props_of(a).stream_aware) assert_tide_ok(tide_stream_sync(TIDE_CPU, stream, &err), &err);
+        if (!props_of(a).stream_aware) assert_tide_ok(tide_stream_sync(conf_device, stream, &err), &err);
         give(a, &mem);
         assert_invariants(a);
         assert_sound(a);
     }
-    assert_tide_ok(tide_stream_sync(TIDE_CPU, stream, &err), &err);
-    tide_stream_destroy(TIDE_CPU, stream);
+    assert_tide_ok(tide_stream_sync(conf_device, stream, &err), &err);
+    tide_stream_destroy(conf_device, stream);
+    tide_device_mem_free(conf_device, there);
     tide_allocator_trim(a);
     assert_true(stats_of(a).n_pending == 0);
     assert_empties(a);
@@ -235,7 +251,7 @@ typedef struct stress {
 
 static bool stress_free(tide_allocator *a, oracle_row *slot) {
     if (slot->mem.data == NULL) return true;
-    const bool intact = oracle_intact(slot);
+    const bool intact = oracle_intact(tide_allocator_device(a), slot);
     give(a, &slot->mem);
     *slot = (oracle_row){0};
     return intact;
@@ -258,7 +274,7 @@ static void *stress_run(void *arg) {
         }
         s->n_allocs++;
         slot->fill = (unsigned char)s->seed;
-        oracle_fill(slot);
+        if (!oracle_fill(tide_allocator_device(s->a), slot)) s->good = false;
         if (step % 400 == 399) tide_allocator_trim(s->a);
     }
     for (int i = 0; i < N_SLOTS; i++) {

@@ -8,9 +8,35 @@
 #include <pthread.h>
 
 #include "core/base/text.h"
+#include "core/device/backend.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/memory/block.h"
 #include "tests/tide_test.h"
+
+// ---- bytes ----
+//
+// Of the host, or of a device that the host cannot touch: then on the device's stream 0, and waited for. False: the
+// device refused.
+
+static inline bool bytes_fill(tide_device d, void *at, unsigned char byte, size_t n) {
+    if (d.type == TIDE_DEVICE_CPU) return memset(at, byte, n) != NULL;
+    return tide_device_fill(d, 0, at, byte, n, NULL) == TIDE_OK && tide_stream_sync(d, 0, NULL) == TIDE_OK;
+}
+
+static inline bool bytes_read(tide_device d, void *to, const void *from, size_t n) {
+    if (d.type == TIDE_DEVICE_CPU) return memcpy(to, from, n) != NULL;
+    return tide_device_copy(d, 0, TIDE_COPY_DEVICE_TO_HOST, to, from, n, NULL) == TIDE_OK &&
+           tide_stream_sync(d, 0, NULL) == TIDE_OK;
+}
+
+/// All of them are `byte`.
+static inline bool bytes_are(tide_device d, const void *at, unsigned char byte, size_t n) {
+    unsigned char *copy = malloc(n);
+    bool same = copy != NULL && bytes_read(d, copy, at, n);
+    for (size_t i = 0; same && i < n; i++) same = copy[i] == byte;
+    free(copy);
+    return same;
+}
 
 // ---- the plain list ----
 
@@ -26,26 +52,23 @@ typedef struct oracle {
     oracle_row rows[ORACLE_MAX];
     size_t n;
     uint64_t requested_bytes;
+    tide_device device; ///< of the memory
 } oracle;
 
 static inline uintptr_t oracle_begin(const tide_memory *m) { return (uintptr_t)m->data; }
 static inline uintptr_t oracle_end(const tide_memory *m) { return (uintptr_t)m->data + m->requested_bytes; }
 
 /// Both ends are written (all of it when it is small): an overlapping block would change them.
-static inline void oracle_fill(const oracle_row *row) {
+static inline bool oracle_fill(tide_device d, const oracle_row *row) {
     unsigned char *p = row->mem.data;
     const size_t n = row->mem.requested_bytes, edge = n < ORACLE_EDGE ? n : ORACLE_EDGE;
-    memset(p, row->fill, edge);
-    memset(p + n - edge, row->fill, edge);
+    return bytes_fill(d, p, row->fill, edge) && bytes_fill(d, p + n - edge, row->fill, edge);
 }
 
-static inline bool oracle_intact(const oracle_row *row) {
+static inline bool oracle_intact(tide_device d, const oracle_row *row) {
     const unsigned char *p = row->mem.data;
     const size_t n = row->mem.requested_bytes, edge = n < ORACLE_EDGE ? n : ORACLE_EDGE;
-    for (size_t i = 0; i < edge; i++) {
-        if (p[i] != row->fill || p[n - 1 - i] != row->fill) return false;
-    }
-    return true;
+    return bytes_are(d, p, row->fill, edge) && bytes_are(d, p + n - edge, row->fill, edge);
 }
 
 /// Fails the test when `mem` meets memory that is still out.
@@ -59,12 +82,12 @@ static inline void oracle_add(oracle *o, const tide_memory *mem, unsigned char f
     o->rows[at] = (oracle_row){*mem, fill};
     o->n++;
     o->requested_bytes += mem->requested_bytes;
-    oracle_fill(&o->rows[at]);
+    assert_true(oracle_fill(o->device, &o->rows[at]));
 }
 
 /// Takes row `at` out; fails the test when its bytes were changed by another block's owner.
 static inline tide_memory oracle_remove(oracle *o, size_t at) {
-    assert_true(oracle_intact(&o->rows[at]));
+    assert_true(oracle_intact(o->device, &o->rows[at]));
     const tide_memory mem = o->rows[at].mem;
     memmove(&o->rows[at], &o->rows[at + 1], (o->n - at - 1) * sizeof o->rows[0]);
     o->n--;

@@ -157,9 +157,9 @@ static int count_makers(const char *header, char *const *tables, size_t n_tables
 // untested.
 static void every_allocator_is_in_the_suite(void **state) {
     (void)state;
-    static const char *const files[] = {"tests/memory/test_allocator_conformance.c",
-                                        "tests/memory/test_allocator_conformance_streams.c",
-                                        "tests/memory/test_allocator_conformance_wrapped.c"};
+    static const char *const files[] = {
+        "tests/memory/test_allocator_conformance.c", "tests/memory/test_allocator_conformance_devices.c",
+        "tests/memory/test_allocator_conformance_streams.c", "tests/memory/test_allocator_conformance_wrapped.c"};
     enum { N_FILES = sizeof files / sizeof files[0] };
     tide_error err = TIDE_ERROR_INIT;
     char path[512], *tables[N_FILES];

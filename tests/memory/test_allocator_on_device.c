@@ -11,13 +11,17 @@ static const struct {
 } forms[] = {
     {"cuda", "device", false},
     {"cuda_caching", "stream_caching", false},
+    {"cuda_async", "cuda_async", false},
+    {"cuda_async:keep=all", "cuda_async", false},
+    {"cuda_async:keep=none", "cuda_async", false},
+    {"cuda_vmm", "cuda_vmm", false},
     {"pinned", "pinned", true},
 };
 enum { N_FORMS = sizeof forms / sizeof forms[0] };
 
 static void every_form(void **state) {
     (void)state;
-    fake_setup_with(2, true);
+    fake_setup_driver(2);
     for (size_t i = 0; i < N_FORMS; i++) {
         tide_error err = TIDE_ERROR_INIT;
         tide_allocator *a = NULL;
@@ -68,7 +72,7 @@ static void anything_else_is_refused(void **state) {
         {"cuda:", "no option ''"},         {"cuda:0", "no option '0'"},
         {"pinned:x", "has no option 'x'"},
     };
-    fake_setup_with(1, true);
+    fake_setup_driver(1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tide_error err = TIDE_ERROR_INIT;
         tide_allocator *a = NULL;
@@ -100,6 +104,9 @@ static void a_device_without_what_it_needs(void **state) {
     static const struct {
         const char *text, *words;
     } rows[] = {
+        {"cuda_async", "fake:0 has no memory pool of its driver"},
+        {"cuda_async:keep=none", "fake:0 has no memory pool of its driver"},
+        {"cuda_vmm", "fake:0 cannot map memory"},
         {"pinned", "fake:0 has no page-locked host memory"},
     };
     fake_setup(1);

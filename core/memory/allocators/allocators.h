@@ -54,6 +54,10 @@ typedef struct tide_stream_caching_options {
 } tide_stream_caching_options;
 tide_status tide_stream_caching_create(tide_device device, const tide_stream_caching_options *opt, tide_allocator **out,
                                        tide_error *err) TIDE_NODISCARD;
+/// "cuda_vmm": the same over addresses that are reserved at once and get memory in units, and lose it in units where
+/// they are idle (stream_caching_ranges.c). TIDE_ERR_NOT_IMPLEMENTED where the device cannot map memory.
+tide_status tide_stream_vmm_create(tide_device device, const tide_stream_caching_options *opt, tide_allocator **out,
+                                   tide_error *err) TIDE_NODISCARD;
 /// Memory allocated on `stream` from now on comes from a private pool, until tide_stream_caching_end_pool: for work
 /// that is captured and will be launched again. *pool is never 0.
 tide_status tide_stream_caching_begin_pool(tide_allocator *a, tide_stream_id stream, uint64_t *pool,
@@ -117,6 +121,7 @@ tide_status tide_caller_create(void *memory, size_t size_bytes, size_t align_byt
  *     cuda                        the plain one: each block a call to the device, nothing kept
  *     cuda_caching                stream_caching over the device's memory
  *     cuda_async[:keep=all|none]  the driver's own pool; what it keeps when the device is synchronised
+ *     cuda_vmm                    stream_caching over ranges that get and lose memory in units
  *     pinned                      page-locked host memory for copies to and from the device
  *
  * @param out  one reference, owned: tide_allocator_unref

@@ -63,6 +63,9 @@ static tide_status device_pinned(tide_device device, tide_allocator **out, tide_
                      tide_device_format(device, name, sizeof name));
 }
 
+static tide_status device_vmm(tide_device device, tide_allocator **out, tide_error *err) {
+    return tide_stream_vmm_create(device, NULL, out, err);
+}
 static tide_status async_keep_all(tide_device device, tide_allocator **out, tide_error *err) {
     return tide_stream_pool_create(device, NULL, out, err);
 }
@@ -74,8 +77,13 @@ static const struct {
     const char *text;
     create_on_fn create;
 } on_device[] = {
-    {"cuda", tide_device_allocator_create},  {"cuda_caching", device_caching},          {"cuda_async", async_keep_all},
-    {"cuda_async:keep=all", async_keep_all}, {"cuda_async:keep=none", async_keep_none}, {"pinned", device_pinned},
+    {"cuda", tide_device_allocator_create},
+    {"cuda_caching", device_caching},
+    {"cuda_async", async_keep_all},
+    {"cuda_async:keep=all", async_keep_all},
+    {"cuda_async:keep=none", async_keep_none},
+    {"cuda_vmm", device_vmm},
+    {"pinned", device_pinned},
 };
 enum { N_ON_DEVICE = sizeof on_device / sizeof on_device[0] };
 

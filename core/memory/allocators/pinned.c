@@ -53,5 +53,5 @@ tide_status tide_pinned_create(tide_device device, tide_allocator **out, tide_er
     // CUDA has a name in every build, and pinned memory for it must not keep a program from running without.
     const bool is_absent = tide_device_find(device, &self) == NULL;
     if (!is_absent || device.type != TIDE_DEVICE_CUDA) TIDE_TRY(tide_device_require(device, err));
-    return tide__sc_create(true, device, tide_device_has_pinned(device) ? &locked : &plain, NULL, out, err);
+    return tide__sc_create(TIDE__SC_PINNED, device, tide_device_has_pinned(device) ? &locked : &plain, NULL, out, err);
 }

@@ -53,6 +53,7 @@
 typedef struct census {
     uint64_t n_idle, n_pending, n_stealable; // chunks
     uint64_t idle_bytes, active_bytes, pending_bytes, reserved_bytes;
+    uint64_t mapped_bytes; ///< of the segment that is looked at
 } census;
 
 #define BROKEN(err, ...) TIDE_FAIL((err), TIDE_ERR_RUNTIME, __VA_ARGS__)
@@ -74,6 +75,13 @@ static tide_status check_chunk(const tide__sc *a, const tide__chunk *p, census *
     if (!steps) return BROKEN(err, "%s: a chunk of %zu B", a->name, p->size_bytes);
     TIDE_TRY(check_uses(a, p, err));
     const tide__chunk *next = p->after;
+    if (p->state == TIDE__CHUNK_BARE && next != NULL && next->state == TIDE__CHUNK_BARE)
+        return BROKEN(err, "%s: bare neighbours %p and %p were not merged", a->name, (void *)p->addr,
+                      (void *)next->addr);
+    if (p->state == TIDE__CHUNK_BARE || p->state == TIDE__CHUNK_MOVING) return TIDE_OK;
+    c->mapped_bytes += p->size_bytes;
+    if (p->state == TIDE__CHUNK_HELD) c->idle_bytes += p->size_bytes;
+    if (p->state == TIDE__CHUNK_HELD) return TIDE_OK;
     if (p->state == TIDE__CHUNK_IDLE && next != NULL && next->state == TIDE__CHUNK_IDLE && next->home == p->home)
         return BROKEN(err, "%s: idle neighbours %p and %p were not merged", a->name, (void *)p->addr,
                       (void *)next->addr);
@@ -95,17 +103,21 @@ static tide_status check_segment(const tide__sc *a, const tide__segment *seg, ce
     const char *at = seg->base;
     const tide__chunk *before = NULL;
     size_t n_busy = 0;
+    c->mapped_bytes = 0;
     for (const tide__chunk *p = seg->first; p != NULL; before = p, p = p->after) {
         if (p->addr != at || p->before != before || p->segment != seg)
             return BROKEN(err, "%s: segment %" PRIu64 " is damaged at chunk %p", a->name, seg->id, (void *)p->addr);
         TIDE_TRY(check_chunk(a, p, c, err));
-        if (p->state != TIDE__CHUNK_IDLE) n_busy++;
+        if (p->state != TIDE__CHUNK_IDLE && p->state != TIDE__CHUNK_BARE) n_busy++;
         at += p->size_bytes;
     }
     if (at != seg->base + seg->size_bytes || n_busy != seg->n_busy)
         return BROKEN(err, "%s: segment %" PRIu64 ": chunks end at %p, %zu of them are busy; it says %p and %zu",
                       a->name, seg->id, (const void *)at, n_busy, (void *)(seg->base + seg->size_bytes), seg->n_busy);
-    c->reserved_bytes += seg->size_bytes;
+    if (c->mapped_bytes != seg->mapped_bytes)
+        return BROKEN(err, "%s: segment %" PRIu64 " has %" PRIu64 " B mapped and counts %zu", a->name, seg->id,
+                      c->mapped_bytes, seg->mapped_bytes);
+    c->reserved_bytes += seg->mapped_bytes;
     return TIDE_OK;
 }
 
@@ -276,6 +288,7 @@ static void sc_stats(const void *self, tide_allocator_stats *out) {
 
 static const char *what(const tide__sc *a) {
     if (a->source.page_locked) return "page-locked host memory, cached; frees wait for streams";
+    if (a->source.unit_bytes[0] > 0) return "device memory mapped into ranges that grow; frees wait for streams";
     if (a->source.host_memory) return "segments of host memory, split and merged; frees wait for streams";
     return "segments of device memory, split and merged; frees wait for streams";
 }
@@ -370,16 +383,17 @@ static void sc_destroy(void *self) {
         .props = sc_props, .destroy = sc_destroy, .trim = sc_trim, .check = sc_check, .record_use = sc_record_use,     \
         .listen = sc_listen                                                                                            \
     }
-static const tide_allocator_ops stream_caching_ops = STREAM_CACHING_OPS("stream_caching");
-static const tide_allocator_ops pinned_ops = STREAM_CACHING_OPS("pinned");
+static const tide_allocator_ops tables[TIDE__SC_N_NAMES] = {
+    [TIDE__SC_STREAM_CACHING] = STREAM_CACHING_OPS("stream_caching"),
+    [TIDE__SC_PINNED] = STREAM_CACHING_OPS("pinned"),
+    [TIDE__SC_VMM] = STREAM_CACHING_OPS("cuda_vmm"),
+};
 
-tide__sc *tide__sc_of(tide_allocator *a) {
-    return a->ops == &stream_caching_ops || a->ops == &pinned_ops ? a->self : NULL;
-}
+tide__sc *tide__sc_of(tide_allocator *a) { return a->ops->alloc == sc_alloc ? a->self : NULL; }
 
-tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_source *source,
+tide_status tide__sc_create(tide__sc_name name, tide_device streams_of, const tide__sc_source *source,
                             const tide_stream_caching_options *opt, tide_allocator **out, tide_error *err) {
-    const tide_allocator_ops *ops = pinned ? &pinned_ops : &stream_caching_ops;
+    const tide_allocator_ops *ops = &tables[name];
     tide__sc *a;
     TIDE_TRY(TIDE_NEW(&a, 1, err, "for the state of allocator '%s'", ops->name));
     pthread_mutex_init(&a->lock, NULL);
@@ -390,7 +404,7 @@ tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_
     a->no_deferral = opt != NULL && opt->unsafe_no_deferral;
     a->streams_end = (tide_stream_listener){.on_destroyed = tide__sc_on_stream_destroyed, .self = a};
     tide_stream_listen(&a->streams_end);
-    return tide_allocator_create(ops, a, pinned ? TIDE_CPU : streams_of, out, err);
+    return tide_allocator_create(ops, a, name == TIDE__SC_PINNED ? TIDE_CPU : streams_of, out, err);
 }
 
 static tide_status take_from_device(tide_device device, size_t size_bytes, void **out, tide_error *err) {
@@ -402,7 +416,7 @@ tide_status tide_stream_caching_create(tide_device device, const tide_stream_cac
     TIDE_TRY(tide_device_require(device, err));
     const tide__sc_source source = {
         .take = take_from_device, .give_back = tide_device_mem_free, .host_memory = device.type == TIDE_DEVICE_CPU};
-    return tide__sc_create(false, device, &source, opt, out, err);
+    return tide__sc_create(TIDE__SC_STREAM_CACHING, device, &source, opt, out, err);
 }
 
 // ---- pools ----

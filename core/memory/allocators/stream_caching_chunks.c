@@ -172,8 +172,7 @@ static void put_after(tide__chunk *p, tide__chunk *after) {
     p->after = after;
 }
 
-/// Cut `p`, which is on no list, at `bytes` from its begin. @return the second part, `second` filled in
-static tide__chunk *cut_at(tide__chunk *p, size_t bytes, tide__chunk *second) {
+tide__chunk *tide__sc_cut_at(tide__chunk *p, size_t bytes, tide__chunk *second) {
     TIDE_ASSERT(bytes > 0 && bytes < p->size_bytes && bytes % TIDE__SC_STEP_BYTES == 0);
     second->addr = p->addr + bytes;
     second->size_bytes = p->size_bytes - bytes;
@@ -201,10 +200,10 @@ tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *pl
     tide__tree_remove(list, from);
     tide__chunk *p = from;
     if (second != NULL) {
-        p = cut_at(from, front, second);
+        p = tide__sc_cut_at(from, front, second);
         tide__tree_insert(list, from);
     }
-    if (third != NULL) tide__tree_insert(list, cut_at(p, plan->need_bytes, third));
+    if (third != NULL) tide__tree_insert(list, tide__sc_cut_at(p, plan->need_bytes, third));
     p->state = TIDE__CHUNK_OUT;
     p->segment->n_busy++;
     TIDE_ASSERT((uintptr_t)p->addr % plan->align_bytes == 0 && p->size_bytes >= plan->need_bytes);
@@ -219,8 +218,7 @@ tide_status tide__sc_cut(tide__sc *a, tide__chunk *from, const tide__sc_plan *pl
 
 // ---- releasing and merging ----
 
-/// `p` takes in what follows it, which is on no free list any more.
-static void absorb_next(tide__sc *a, tide__chunk *p) {
+void tide__sc_absorb_next(tide__sc *a, tide__chunk *p) {
     tide__chunk *next = p->after;
     TIDE_ASSERT(next->before == p && p->addr + p->size_bytes == next->addr && p->segment == next->segment);
     TIDE_ASSERT(next->less == NULL && next->more == NULL && next->n_uses == 0);
@@ -240,12 +238,12 @@ tide__chunk *tide__sc_put_idle(tide__sc *a, tide__chunk *p) {
     tide__chunk **list = &p->home->idle[p->segment->large];
     if (is_idle_at(p->after, p->home)) {
         tide__tree_remove(list, p->after);
-        absorb_next(a, p);
+        tide__sc_absorb_next(a, p);
     }
     if (is_idle_at(p->before, p->home)) {
         p = p->before;
         tide__tree_remove(list, p);
-        absorb_next(a, p);
+        tide__sc_absorb_next(a, p);
     }
     tide__tree_insert(list, p);
     return p;

@@ -25,8 +25,17 @@ enum {
     TIDE__SC_N_CHAINS = 64,
 };
 
-/// OUT: a block has it. PENDING: released, and some stream may still use it.
-typedef enum tide__chunk_state { TIDE__CHUNK_IDLE, TIDE__CHUNK_OUT, TIDE__CHUNK_PENDING } tide__chunk_state;
+/// OUT: a block has it. PENDING: released, and some stream may still use it. In ranges alone (stream_caching_ranges.c):
+/// HELD: idle, and a thread that maps memory beside it has it. BARE: addresses without memory. MOVING: a thread maps or
+/// unmaps it just now.
+typedef enum tide__chunk_state {
+    TIDE__CHUNK_IDLE,
+    TIDE__CHUNK_OUT,
+    TIDE__CHUNK_PENDING,
+    TIDE__CHUNK_HELD,
+    TIDE__CHUNK_BARE,
+    TIDE__CHUNK_MOVING
+} tide__chunk_state;
 
 /// A part of a segment. The header lies in host memory: the host may not be able to touch the device's.
 typedef struct tide__chunk {
@@ -47,15 +56,20 @@ typedef struct tide__chunk {
     tide_stream_id last_stream;
 } tide__chunk;
 
-/// Memory of the source, tiled by chunks. While `pool` is not NULL its memory is for that pool alone.
+/// Memory of the source, tiled by chunks. While `pool` is not NULL its memory is for that pool alone. A range is one
+/// whose memory comes and goes in units.
 typedef struct tide__segment {
     uint64_t id; ///< unique in the process
     char *base;
     size_t size_bytes;
+    size_t mapped_bytes; ///< with memory behind them: size_bytes, but in ranges
     bool large;
     struct tide__sc_pool *pool;
     tide__chunk *first;
-    size_t n_busy; ///< chunks that are not idle
+    size_t n_busy;     ///< chunks that are neither idle nor bare
+    size_t unit_bytes; ///< of a range; 0: no range
+    uint64_t *units;   ///< of a range: id of each mapped unit as its segment events say it, 0: not mapped; owned
+    struct tide__free_list *owner; ///< of a range: whose requests it grows for
     struct tide__segment *prev, *next;
 } tide__segment;
 
@@ -102,6 +116,9 @@ typedef struct tide__sc_source {
     void (*give_back)(tide_device device, void *base);
     bool host_memory; ///< the host can touch it: idle bytes are barred under AddressSanitizer
     bool page_locked;
+    size_t unit_bytes[2]; ///< of ranges for small [0] and large [1] requests; 0: segments are taken whole, by `take`
+    uint64_t range_bytes; ///< of addresses reserved for a range
+    uint64_t total_bytes; ///< of the device's memory; 0: unknown
 } tide__sc_source;
 
 typedef struct tide__sc {
@@ -141,9 +158,10 @@ typedef struct tide__sc_plan {
 } tide__sc_plan;
 
 // stream_caching.c
-/// @param pinned      an allocator of the CPU under that name; else one of `streams_of`
+typedef enum tide__sc_name { TIDE__SC_STREAM_CACHING, TIDE__SC_PINNED, TIDE__SC_VMM, TIDE__SC_N_NAMES } tide__sc_name;
+/// @param name        TIDE__SC_PINNED: an allocator of the CPU; else one of `streams_of`
 /// @param streams_of  whose streams use the memory
-tide_status tide__sc_create(bool pinned, tide_device streams_of, const tide__sc_source *source,
+tide_status tide__sc_create(tide__sc_name name, tide_device streams_of, const tide__sc_source *source,
                             const tide_stream_caching_options *opt, tide_allocator **out,
                             tide_error *err) TIDE_NODISCARD;
 /// The state behind `a`; NULL when it is neither "stream_caching" nor "pinned". Without the lock.
@@ -183,6 +201,10 @@ tide__chunk *tide__sc_complete(tide__sc *a, tide__chunk *p);
 /// Lay an idle chunk that is on no free list onto its home, merged with its idle neighbours there. @return what it
 /// became
 tide__chunk *tide__sc_put_idle(tide__sc *a, tide__chunk *p);
+/// Cut `p`, which is on no list, at `bytes` from its begin. @return the second part, `second` filled in: idle
+tide__chunk *tide__sc_cut_at(tide__chunk *p, size_t bytes, tide__chunk *second);
+/// `p` takes in what follows it; neither is on a free list.
+void tide__sc_absorb_next(tide__sc *a, tide__chunk *p);
 /// NULL when there is no host memory.
 tide__chunk *tide__sc_new_chunk(tide__sc *a);
 void tide__sc_drop_chunk(tide__sc *a, tide__chunk *p);
@@ -229,10 +251,43 @@ void tide__sc_on_stream_destroyed(void *self, tide_device device, tide_stream_id
 /// An idle chunk for a request that no idle chunk fits: rules 3, 7 and 8. Opens the lock meanwhile.
 tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__chunk **out,
                             bool *taken, tide_error *err) TIDE_NODISCARD;
-/// Give back every segment that is idle as a whole. Waits for the streams that order it; opens the lock meanwhile.
+/// Unique in the process: `n` numbers from the one returned on.
+uint64_t tide__sc_new_ids(uint64_t n);
+/// Put a segment with one chunk `whole` for all its bytes on the list, for the plan's stream.
+void tide__sc_list_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *whole);
+/// Take it off the list; its chunks are dropped before.
+void tide__sc_unlist_segment(tide__sc *a, tide__segment *seg);
+/// To the source: the lock is open from here on. And back; `changed`: there is more memory now, or a segment that the
+/// caller links before it opens the lock again.
+void tide__sc_leave(tide__sc *a);
+void tide__sc_come_back(tide__sc *a, bool changed);
+/// The host has waited for all work that may touch the idle chunk.
+bool tide__sc_is_quiet(const tide__chunk *p);
+/// Give back every segment that is idle as a whole, and idle units of ranges. Waits for the streams that order it;
+/// opens the lock meanwhile.
 void tide__sc_give_back_idle(tide__sc *a);
 /// Give back all segments, whatever is in them.
 void tide__sc_give_back_all(tide__sc *a);
 uint64_t tide__sc_largest_free(const tide__sc *a);
+
+// stream_caching_ranges.c: addresses that are reserved at once and get memory in units
+/// Headers that growing may need, so that host memory ends before anything is changed.
+typedef struct tide__sc_headers {
+    tide__segment *range; ///< NULL: growing needs none
+    tide__chunk *one, *two;
+} tide__sc_headers;
+/// False: no host memory.
+bool tide__sc_take_headers(tide__sc *a, const tide__sc_plan *plan, tide__sc_headers *h);
+void tide__sc_drop_headers(tide__sc *a, tide__sc_headers *h);
+/// Map what the plan's chunk lacks where that is least: *out is idle then and holds it. TIDE_ERR_NOMEM: nothing is
+/// mapped. Opens the lock meanwhile.
+tide_status tide__sc_grow(tide__sc *a, const tide__sc_plan *plan, tide__sc_headers *h, tide__chunk **out,
+                          tide_error *err) TIDE_NODISCARD;
+/// Whole units lie in the idle chunk of a range, so that they could go.
+bool tide__sc_has_units(const tide__chunk *p);
+/// Unmap units that are idle and quiet, and give ranges back that have nothing mapped. Opens the lock meanwhile.
+void tide__sc_shrink(tide__sc *a);
+/// The same for all of a range that is off the list, whatever is in it. Without the lock.
+void tide__sc_free_range(const tide__sc *a, tide__segment *seg);
 
 #endif

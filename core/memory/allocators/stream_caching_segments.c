@@ -28,27 +28,33 @@
 #include "core/memory/allocators/stream_caching_internal.h"
 #include "core/memory/poison.h"
 
-static uint64_t new_segment_id(void) {
+uint64_t tide__sc_new_ids(uint64_t n) {
     static _Atomic uint64_t last;
-    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+    return atomic_fetch_add_explicit(&last, n, memory_order_relaxed) + 1;
 }
 
 // ---- taking from the source ----
 
-/// The taken memory becomes a segment with one idle chunk, at the place that the plan's stream allocates from by now.
-static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *p) {
+void tide__sc_list_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *whole) {
     tide__sc_stream *s = tide__sc_find_stream(a, plan->stream); // it may have gone meanwhile
-    TIDE_ASSERT((uintptr_t)seg->base % TIDE__SC_STEP_BYTES == 0 && seg->size_bytes == plan->segment_bytes);
-    seg->id = new_segment_id();
+    TIDE_ASSERT((uintptr_t)seg->base % TIDE__SC_STEP_BYTES == 0);
     seg->pool = s != NULL ? s->pool : NULL;
-    seg->first = p;
+    seg->first = whole;
     seg->next = a->segments;
     if (seg->next != NULL) seg->next->prev = seg;
     a->segments = seg;
-    p->addr = seg->base;
-    p->size_bytes = seg->size_bytes;
-    p->segment = seg;
-    p->home = s != NULL ? tide__sc_list_of(s) : &a->shared;
+    whole->addr = seg->base;
+    whole->size_bytes = seg->size_bytes;
+    whole->segment = seg;
+    whole->home = s != NULL ? tide__sc_list_of(s) : &a->shared;
+}
+
+/// The taken memory becomes a segment with one idle chunk, at the place that the plan's stream allocates from by now.
+static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk *p) {
+    TIDE_ASSERT(seg->size_bytes == plan->segment_bytes);
+    seg->id = tide__sc_new_ids(1);
+    seg->mapped_bytes = seg->size_bytes;
+    tide__sc_list_segment(a, plan, seg, p);
     tide__count_reserve(&a->stats, seg->size_bytes);
     a->stats.cached_bytes += seg->size_bytes;
     TIDE_ASSERT(a->stats.reserved_bytes == a->stats.active_bytes + a->stats.cached_bytes);
@@ -58,14 +64,12 @@ static tide__chunk *link_segment(tide__sc *a, const tide__sc_plan *plan, tide__s
     return tide__sc_put_idle(a, p);
 }
 
-/// To the source: the lock is open from here on.
-static void leave(tide__sc *a) {
+void tide__sc_leave(tide__sc *a) {
     a->n_asking++;
     pthread_mutex_unlock(&a->lock);
 }
 
-/// And back. `changed`: there is more memory now, or a segment that the caller links before it opens the lock again.
-static void come_back(tide__sc *a, bool changed) {
+void tide__sc_come_back(tide__sc *a, bool changed) {
     pthread_mutex_lock(&a->lock);
     TIDE_ASSERT(a->n_asking > 0);
     a->n_asking--;
@@ -81,37 +85,43 @@ static bool others_changed(tide__sc *a, uint64_t seen) {
 
 static tide_status take(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide_error *err) {
     void *base = NULL;
-    leave(a);
+    tide__sc_leave(a);
     const tide_status st = a->source.take(a->device, plan->segment_bytes, &base, err);
-    come_back(a, st == TIDE_OK);
+    tide__sc_come_back(a, st == TIDE_OK);
     seg->base = base;
     return st;
 }
 
 // ---- giving back to the source ----
 
-static bool is_quiet(const tide__chunk *p) {
+bool tide__sc_is_quiet(const tide__chunk *p) {
     TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE);
     const tide__sc_stream *s = p->home->stream;
     return s == NULL || p->idle_since <= s->quiet_until;
 }
 
-static bool is_spare(const tide__segment *seg) { return seg->n_busy == 0 && seg->pool == NULL; }
+static bool is_spare(const tide__segment *seg) { return seg->n_busy == 0 && seg->pool == NULL && seg->unit_bytes == 0; }
 
-/// The next stream after number `after` to wait for before spare segments can go.
+/// The chunk, or a part of it, could go if no work touched it.
+static bool could_go(const tide__chunk *p) {
+    if (p->state != TIDE__CHUNK_IDLE) return false;
+    return is_spare(p->segment) || (p->segment->unit_bytes > 0 && p->segment->pool == NULL && tide__sc_has_units(p));
+}
+
+/// The next stream after number `after` to wait for before spare segments and units can go.
 static tide__sc_stream *next_unquiet(const tide__sc *a, uint64_t after) {
     tide__sc_stream *next = NULL;
     for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
-        if (!is_spare(seg)) continue;
+        if (!is_spare(seg) && seg->unit_bytes == 0) continue;
         for (const tide__chunk *p = seg->first; p != NULL; p = p->after) {
-            if (is_quiet(p) || p->home->stream->number <= after) continue;
+            if (!could_go(p) || tide__sc_is_quiet(p) || p->home->stream->number <= after) continue;
             if (next == NULL || p->home->stream->number < next->number) next = p->home->stream;
         }
     }
     return next;
 }
 
-/// Wait for the work of every stream that orders a chunk of a spare segment.
+/// Wait for the work of every stream that orders a chunk that could go.
 static void sync_homes(tide__sc *a) {
     uint64_t at = 0;
     for (tide__sc_stream *s; (s = next_unquiet(a, at)) != NULL;) {
@@ -126,6 +136,25 @@ static void sync_homes(tide__sc *a) {
     }
 }
 
+void tide__sc_unlist_segment(tide__sc *a, tide__segment *seg) {
+    if (seg->prev != NULL) {
+        seg->prev->next = seg->next;
+    } else {
+        a->segments = seg->next;
+    }
+    if (seg->next != NULL) seg->next->prev = seg->prev;
+}
+
+static void tell_gone(const tide__sc *a, const tide__segment *seg) {
+    if (a->listener.on_segment == NULL) return;
+    if (seg->unit_bytes == 0) a->listener.on_segment(a->listener.self, false, seg->id, seg->base, seg->size_bytes);
+    for (size_t i = 0; seg->unit_bytes > 0 && i < seg->size_bytes / seg->unit_bytes; i++) {
+        if (seg->units[i] == 0) continue;
+        a->listener.on_segment(a->listener.self, false, seg->units[i], seg->base + i * seg->unit_bytes,
+                               seg->unit_bytes);
+    }
+}
+
 /// Take a segment out of everything; its header remains.
 static void unlink_segment(tide__sc *a, tide__segment *seg) {
     for (tide__chunk *p = seg->first, *after; p != NULL; p = after) {
@@ -134,23 +163,17 @@ static void unlink_segment(tide__sc *a, tide__segment *seg) {
             tide__tree_remove(&p->home->idle[seg->large], p);
             TIDE_ASSERT(a->stats.cached_bytes >= p->size_bytes);
             a->stats.cached_bytes -= p->size_bytes;
-        } else {
+        } else if (p->state != TIDE__CHUNK_BARE) {
             a->stats.active_bytes -= p->size_bytes;
         }
         tide__sc_drop_chunk(a, p);
     }
-    if (seg->prev != NULL) {
-        seg->prev->next = seg->next;
-    } else {
-        a->segments = seg->next;
-    }
-    if (seg->next != NULL) seg->next->prev = seg->prev;
-    TIDE_ASSERT(a->stats.reserved_bytes >= seg->size_bytes);
-    a->stats.reserved_bytes -= seg->size_bytes;
+    tide__sc_unlist_segment(a, seg);
+    TIDE_ASSERT(a->stats.reserved_bytes >= seg->mapped_bytes);
+    a->stats.reserved_bytes -= seg->mapped_bytes;
     TIDE_ASSERT(a->stats.reserved_bytes == a->stats.active_bytes + a->stats.cached_bytes);
     if (a->source.host_memory) tide_asan_unpoison(seg->base, seg->size_bytes);
-    if (a->listener.on_segment != NULL)
-        a->listener.on_segment(a->listener.self, false, seg->id, seg->base, seg->size_bytes);
+    tell_gone(a, seg);
 }
 
 /// Give back the segments that `gone` says, with the lock open: giving back may wait for the device.
@@ -164,19 +187,23 @@ static void give_back_where(tide__sc *a, bool (*gone)(const tide__segment *seg))
         list = seg;
     }
     if (list == NULL) return;
-    leave(a);
+    tide__sc_leave(a);
     for (tide__segment *seg = list, *next; seg != NULL; seg = next) {
         next = seg->next;
-        a->source.give_back(a->device, seg->base);
-        tide_host_free(seg);
+        if (seg->unit_bytes > 0) {
+            tide__sc_free_range(a, seg);
+        } else {
+            a->source.give_back(a->device, seg->base);
+            tide_host_free(seg);
+        }
     }
-    come_back(a, true);
+    tide__sc_come_back(a, true);
 }
 
 static bool can_go(const tide__segment *seg) {
     if (!is_spare(seg)) return false;
     for (const tide__chunk *p = seg->first; p != NULL; p = p->after) {
-        if (!is_quiet(p)) return false;
+        if (!tide__sc_is_quiet(p)) return false;
     }
     return true;
 }
@@ -189,6 +216,7 @@ static bool must_go(const tide__segment *seg) {
 void tide__sc_give_back_idle(tide__sc *a) {
     sync_homes(a);
     give_back_where(a, can_go);
+    tide__sc_shrink(a);
 }
 
 void tide__sc_give_back_all(tide__sc *a) { give_back_where(a, must_go); }
@@ -221,7 +249,7 @@ static void tally_segments(const tide__sc *a, tally out[3]) {
     for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
         tally *t = &out[seg->pool != NULL ? 2 : seg->large];
         t->n_segments++;
-        t->reserved_bytes += seg->size_bytes;
+        t->reserved_bytes += seg->mapped_bytes;
         for (const tide__chunk *p = seg->first; p != NULL; p = p->after) {
             if (p->state == TIDE__CHUNK_IDLE) t->cached_bytes += p->size_bytes;
         }
@@ -255,8 +283,19 @@ static tide_status fail_with_numbers(const tide__sc *a, const tide__sc_plan *pla
     return TIDE_ERR_NOMEM;
 }
 
-/// Everything that may bring memory, short of failing: an idle chunk in *out, or memory for the segment.
-static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *seg, tide__chunk **out,
+/// Memory from the source as an idle chunk: a segment, or units of a range.
+static tide_status take_more(tide__sc *a, const tide__sc_plan *plan, tide__sc_headers *h, tide__chunk **out,
+                             tide_error *err) {
+    if (a->source.unit_bytes[0] > 0) return tide__sc_grow(a, plan, h, out, err);
+    TIDE_TRY(take(a, plan, h->range, err));
+    *out = link_segment(a, plan, h->range, h->one);
+    h->range = NULL;
+    h->one = NULL;
+    return TIDE_OK;
+}
+
+/// Everything that may bring memory, short of failing. `taken`: it came from the source.
+static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__sc_headers *h, tide__chunk **out, bool *taken,
                          tide_error *err) {
     for (;;) {
         tide__sc_reclaim(a);
@@ -265,7 +304,8 @@ static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *
         if ((*out = tide__sc_find_idle(a, plan)) != NULL) return TIDE_OK;
         tide__sc_give_back_idle(a);
         const uint64_t seen = a->n_asked;
-        const tide_status st = take(a, plan, seg, err);
+        const tide_status st = take_more(a, plan, h, out, err);
+        *taken = st == TIDE_OK;
         if (st != TIDE_ERR_NOMEM) return st;
         *out = tide__sc_take_idle(a, plan);
         if (*out == NULL) *out = tide__sc_find_idle(a, plan); // the stream it lay on may have turned out to be gone
@@ -274,29 +314,33 @@ static tide_status climb(tide__sc *a, const tide__sc_plan *plan, tide__segment *
     }
 }
 
+/// Host memory first: without it nothing is to be changed.
+static bool take_headers(tide__sc *a, const tide__sc_plan *plan, tide__sc_headers *h) {
+    if (a->source.unit_bytes[0] > 0) return tide__sc_take_headers(a, plan, h);
+    h->range = tide_host_calloc(1, sizeof *h->range);
+    h->one = h->range != NULL ? tide__sc_new_chunk(a) : NULL;
+    if (h->one == NULL) {
+        tide_host_free(h->range);
+        return false;
+    }
+    h->range->size_bytes = plan->segment_bytes;
+    h->range->large = plan->large;
+    return true;
+}
+
 tide_status tide__sc_refill(tide__sc *a, const tide__sc_plan *plan, const tide_alloc_request *req, tide__chunk **out,
                             bool *taken, tide_error *err) {
     *taken = false;
     if ((*out = tide__sc_take_over(a, plan)) != NULL) return TIDE_OK;
-    tide__segment *seg = tide_host_calloc(1, sizeof *seg);
-    tide__chunk *whole = seg != NULL ? tide__sc_new_chunk(a) : NULL;
-    if (whole == NULL) {
-        tide_host_free(seg);
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a segment", a->name);
-    }
-    seg->size_bytes = plan->segment_bytes;
-    seg->large = plan->large;
+    tide__sc_headers h = {0};
+    if (!take_headers(a, plan, &h)) return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%s: no host memory for a segment", a->name);
     tide_error why = TIDE_ERROR_INIT;
-    tide_status st = take(a, plan, seg, &why);
-    if (st == TIDE_ERR_NOMEM) st = climb(a, plan, seg, out, &why);
-    if (st == TIDE_OK && seg->base != NULL) {
-        *taken = true;
-        *out = link_segment(a, plan, seg, whole);
-        return TIDE_OK;
-    }
-    tide__sc_drop_chunk(a, whole);
-    tide_host_free(seg);
+    tide_status st = take_more(a, plan, &h, out, &why);
+    *taken = st == TIDE_OK;
+    if (st == TIDE_ERR_NOMEM) st = climb(a, plan, &h, out, taken, &why);
+    tide__sc_drop_headers(a, &h);
+    if (st == TIDE_OK) return TIDE_OK;
     if (st == TIDE_ERR_NOMEM) return fail_with_numbers(a, plan, req, why.msg, err);
-    if (st != TIDE_OK && err != NULL) *err = why;
+    if (err != NULL) *err = why;
     return st;
 }

@@ -43,6 +43,7 @@ static tide__chunk *move_idle(tide__sc *a, tide__chunk *p, tide__free_list *to) 
 /// Every chunk whose home is `from` lives at `to` from now on.
 static void move_home(tide__sc *a, const tide__free_list *from, tide__free_list *to) {
     for (tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        if (seg->owner == from) seg->owner = to;
         for (tide__chunk *p = seg->first; p != NULL; p = p->after) {
             if (p->home != from) continue;
             // Merging may swallow p into the one before it, and the one after it: go on from what it became.
