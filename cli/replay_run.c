@@ -19,6 +19,7 @@
 typedef struct live_block {
     cli_replay_held held; // first
     tide_memory mem;
+    tide_stream_id stream; ///< it was allocated on, and filled
 } live_block;
 
 /// A stream of the trace and the device's in its place.
@@ -140,11 +141,11 @@ static void note_failure(replaying *r, const tide_trace_event *e, const char *wh
 
 // ---- frees ----
 
-static tide_status check_block(replaying *r, const live_block *b, tide_stream_id stream, const tide_trace_event *e,
-                               tide_error *err) {
+/// On the stream that filled it: another one would have to wait for that first.
+static tide_status check_block(replaying *r, const live_block *b, const tide_trace_event *e, tide_error *err) {
     uint64_t n_wrong = 0;
-    TIDE_TRY(
-        cli_replay_pattern_check(&r->pattern, stream, b->mem.data, b->mem.requested_bytes, b->held.key, &n_wrong, err));
+    TIDE_TRY(cli_replay_pattern_check(&r->pattern, b->stream, b->mem.data, b->mem.requested_bytes, b->held.key,
+                                      &n_wrong, err));
     r->out->n_checked++;
     r->out->wrong_bytes += n_wrong;
     if (n_wrong == 0 || r->out->n_wrong_blocks++ > 0) return TIDE_OK;
@@ -158,7 +159,7 @@ static tide_status check_block(replaying *r, const live_block *b, tide_stream_id
 /// @param e  NULL: none ended it
 static tide_status free_block(replaying *r, live_block *b, tide_stream_id stream, const tide_trace_event *e,
                               tide_error *err) {
-    if (r->options->check) TIDE_TRY(check_block(r, b, stream, e, err));
+    if (r->options->check) TIDE_TRY(check_block(r, b, e, err));
     const tide_memory mem = b->mem;
     tide_map_take(&r->live, b);
     r->requested_bytes -= mem.requested_bytes;
@@ -206,39 +207,37 @@ static bool is_within(const replaying *r, tide_allocator_stats *s) {
     return s->reserved_bytes <= r->options->limit_bytes;
 }
 
-static tide_status keep(replaying *r, const tide_trace_event *e, const live_block *b, tide_stream_id stream,
-                        tide_error *err) {
+static tide_status keep(replaying *r, const tide_trace_event *e, const live_block *b, tide_error *err) {
     tide_allocator_stats s;
     if (!is_within(r, &s)) {
         char why[160], limit[24], reserved[24];
         snprintf(why, sizeof why, "%s would be reserved, the limit is %s",
                  tide_format_bytes(s.reserved_bytes, reserved, sizeof reserved),
                  tide_format_bytes(r->options->limit_bytes, limit, sizeof limit));
-        tide_allocator_release(r->a, &b->mem, stream);
+        tide_allocator_release(r->a, &b->mem, b->stream);
         tide_allocator_trim(r->a);
         note_failure(r, e, why);
         return TIDE_OK;
     }
     if (!tide_map_put(&r->live, b)) {
-        tide_allocator_release(r->a, &b->mem, stream);
+        tide_allocator_release(r->a, &b->mem, b->stream);
         return TIDE_NO_MEMORY(err, "for the blocks of '%s'", r->source->path);
     }
     r->requested_bytes += b->mem.requested_bytes;
     r->out->n_allocs++;
     note_moment(r, e, &s);
     if (!r->options->check) return TIDE_OK;
-    return cli_replay_pattern_fill(&r->pattern, stream, b->mem.data, b->mem.requested_bytes, b->held.key, err);
+    return cli_replay_pattern_fill(&r->pattern, b->stream, b->mem.data, b->mem.requested_bytes, b->held.key, err);
 }
 
 static tide_status alloc_block(replaying *r, const tide_trace_event *e, tide_error *err) {
     live_block b = {.held = cli_replay_held_of(e)};
-    tide_stream_id stream;
     if (e->requested_bytes == 0 || tide_map_find(&r->live, b.held.key) != NULL) return TIDE_OK;
-    TIDE_TRY(stream_of(r, e, &stream, err));
+    TIDE_TRY(stream_of(r, e, &b.stream, err));
     enter_scope(r, e);
     const tide_alloc_request request = {.size_bytes = e->requested_bytes,
                                         .kind = kind_of(r, e),
-                                        .stream = stream,
+                                        .stream = b.stream,
                                         .block_id = tide_block_new_id(),
                                         .tag = e->name};
     tide_error refused = TIDE_ERROR_INIT;
@@ -254,7 +253,7 @@ static tide_status alloc_block(replaying *r, const tide_trace_event *e, tide_err
         return st;
     }
     cli_replay_times_add(r->alloc_times, end - begin);
-    return keep(r, e, &b, stream, err);
+    return keep(r, e, &b, err);
 }
 
 static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
@@ -274,7 +273,7 @@ static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_e
 static void free_rest(replaying *r) {
     for (size_t i = 0; i < r->live.cap; i++) {
         const live_block *b = tide_map_at(&r->live, i);
-        if (b != NULL) tide_allocator_release(r->a, &b->mem, 0);
+        if (b != NULL) tide_allocator_release(r->a, &b->mem, b->stream);
     }
     tide_map_deinit(&r->live);
     tide_allocator_trim(r->a); // what is pending is complete behind it
@@ -284,7 +283,7 @@ static void free_rest(replaying *r) {
 static tide_status check_rest(replaying *r, tide_error *err) {
     for (size_t i = 0; r->options->check && i < r->live.cap; i++) {
         const live_block *b = tide_map_at(&r->live, i);
-        if (b != NULL) TIDE_TRY(check_block(r, b, 0, NULL, err));
+        if (b != NULL) TIDE_TRY(check_block(r, b, NULL, err));
     }
     return TIDE_OK;
 }

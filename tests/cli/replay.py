@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 """`tidemark replay`: its figures held against a replay of the SQL rows in Python, against what the recording program's own
 allocator took, and its answers to traces with hardly anything in them."""
-import json
 import os
 import subprocess
+import unittest
 
 import tidemark
-from tidemark import SAMPLES, Case, ask, run
+from tidemark import SAMPLES, Case, ask
 
 LENET = SAMPLES / "lenet5.json"
 USUAL = ["cpu", "cpu_caching", "stream_caching"]
+PLUGIN, SIMULATION = os.environ.get("TIDE_CUDA_PLUGIN", ""), os.environ.get("TIDE_SIM_DRIVER", "")
 
 
 def replayed(path, run_id=None, kinds=None):
@@ -264,6 +265,65 @@ class Answers(Replays):
             self.assertEqual((row["reason"], row["reserved_bytes"], row["headroom_bytes"]), (None, 0, None))
             one = self.json("replay", self.made("streams"), "--allocator", row["name"])["allocators"][0]
             self.assertEqual(one["allocator"], row["name"])
+
+
+@unittest.skipUnless(PLUGIN and SIMULATION, "built without the CUDA toolkit: there is no CUDA plug-in")
+@unittest.skipIf(os.environ.get("TIDE_SANITIZERS"), "the plug-in is not loaded into a program under sanitizers")
+class OnADevice(Replays):
+    """The same on cuda:0 of the simulated driver (tests/cuda/driver)."""
+    same = Figures.same
+
+    def setUp(self):
+        super().setUp()
+        self.env = {"TIDEMARK_CUDA_PLUGIN": PLUGIN, "LD_LIBRARY_PATH": SIMULATION}
+
+    def test_the_blocks_of_a_trace(self):
+        for what in ("some", "streams"):
+            doc = self.json("replay", self.made(what), "--device", "cuda:0", "--check", env=self.env)
+            self.assertEqual(doc["device"], "cuda:0")
+            self.same(doc, replayed(self.path))
+            self.assertEqual({a["wrong_bytes"] for a in doc["allocators"]}, {0})
+            self.assertEqual({a["checked_blocks"] for a in doc["allocators"]}, {doc["recorded"]["allocations"] -
+                                                                               doc["recorded"]["empty_blocks"]})
+            self.assertEqual({a["streams"] for a in doc["allocators"]}, {2 if what == "streams" else 0})
+            self.assertTrue({"cuda", "cuda_caching"} <= {a["allocator"] for a in doc["allocators"]})
+        self.made("some")
+        # the caching allocator of the CPU and that of a device are one: the same segments
+        names = [n["name"] for n in self.json("allocators", "--device", "cuda:0", env=self.env)["named"] if not n["reason"]]
+        for name in names:
+            self.ok("replay", self.path, "--device", "cuda:0", "--allocator", name, env=self.env)
+        on_cpu = self.json("replay", self.path, "--allocator", "stream_caching")["allocators"][0]
+        there = self.json("replay", self.path, "--device", "cuda:0", "--allocator", "cuda_caching", env=self.env)["allocators"][0]
+        self.assertEqual(on_cpu["reserved_peak_bytes"], there["reserved_peak_bytes"])
+
+    def test_it_is_recorded(self):
+        out = self.dir / "out.db"
+        doc = self.json("replay", self.naive(), "--device", "cuda:0", "-o", out, env=self.env)
+        facts = self.json("trace", out, "--whole")
+        self.assertEqual({k["device"] for k in facts["kinds"]}, {"cuda:0"})
+        self.assertEqual((len(facts["runs"]), facts["leaks"], facts["problems"]), (len(doc["allocators"]), 0, 0))
+        again = self.json("replay", out, "--run", 1, "--of", "cuda:0")
+        self.assertEqual(again["recorded"]["requested_peak_bytes"], doc["recorded"]["requested_peak_bytes"])
+
+    def test_a_device_that_is_full(self):
+        self.made("many")
+        full = {**self.env, "TIDESIM_BYTES": str(529 << 20)}  # of which a context takes 526 MiB
+        for name in ("cuda", "cuda_caching"):
+            doc = self.json("replay", self.path, "--device", "cuda:0", "--allocator", name, code=6, env=full)
+            a = doc["allocators"][0]
+            self.assertFalse(a["fits"])
+            self.assertEqual(a["allocations"] + a["failed"], 20000)
+            self.assertLessEqual(a["first_failure"]["reserved_bytes"], 3 << 20)
+            self.assertRegex(a["first_failure"]["reason"], "no memory|out of memory|OUT_OF_MEMORY")
+
+    def test_a_call_that_fails(self):
+        """An error of the driver that is no lack of memory ends it, in words, whichever call it is."""
+        self.made("streams")
+        for n in (1, 90, 100, 110, 130):
+            p = tidemark.run("replay", self.path, "--device", "cuda:0", "--check", env={**self.env, "TIDESIM_FAIL": f"{n}:700"})
+            self.assertIn(p.returncode, (0, 3, 5), (n, p.stderr))
+            if p.returncode:
+                self.assertTrue(p.stderr.startswith("error: "), (n, p.stderr))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 //     replay_trace twice TRACE     a block that is allocated twice
 //     replay_trace huge TRACE      a small block, one of 2^62 bytes, a small one
 //     replay_trace many TRACE      20000 allocations, of 500 live blocks at most, in an order that a generator decides
+//     replay_trace some TRACE      1000 of 100, the same way
 //     replay_trace oom TRACE       a request that failed
 #include <stdio.h>
 #include <string.h>
@@ -61,18 +62,17 @@ static void discard(source *s) {
     put(s, TIDE_MEM_ALLOC, 5, 100, 0);
 }
 
-static void many(source *s) {
-    enum { N = 20000, LIVE = 500 };
-    static uint64_t ids[LIVE], sizes[LIVE];
+static void generated(source *s, uint64_t n, size_t n_live) {
+    static uint64_t ids[500], sizes[500];
     uint64_t x = 88172645463325252;
-    for (uint64_t id = 1; id <= N; id++) {
+    for (uint64_t id = 1; id <= n; id++) {
         x ^= x << 13;
         x ^= x >> 7;
         x ^= x << 17;
-        const size_t at = x % LIVE;
+        const size_t at = x % n_live;
         if (ids[at] != 0) put(s, TIDE_MEM_FREE_COMPLETED, ids[at], sizes[at], 0);
         ids[at] = id;
-        sizes[at] = 1 + (x >> 20) % 100000;
+        sizes[at] = 1 + (x >> 20) % 20000;
         put(s, TIDE_MEM_ALLOC, id, sizes[at], 0);
     }
 }
@@ -80,7 +80,8 @@ static void many(source *s) {
 static void put_all(source *s, const char *what) {
     if (strcmp(what, "streams") == 0) streams(s);
     if (strcmp(what, "discard") == 0) discard(s);
-    if (strcmp(what, "many") == 0) many(s);
+    if (strcmp(what, "many") == 0) generated(s, 20000, 500);
+    if (strcmp(what, "some") == 0) generated(s, 1000, 100);
     if (strcmp(what, "frees") == 0)
         for (uint64_t i = 1; i <= 3; i++) put(s, TIDE_MEM_FREE_COMPLETED, i, 64, 0);
     if (strcmp(what, "twice") == 0)
