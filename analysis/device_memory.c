@@ -68,6 +68,34 @@ static int64_t bytes_of(bool is_driver, int64_t segment_bytes, int64_t block_byt
     return segment_bytes > block_bytes ? segment_bytes : block_bytes;
 }
 
+// ---- texts ----
+
+/// Our own copy: the same for the same text. Functions, libraries and devices are few.
+static tide_status own_text(tide_device_memory *m, const char **text, tide_error *err) {
+    for (size_t i = 0; i < m->n_texts; i++) {
+        if (strcmp(m->texts[i], *text) != 0) continue;
+        *text = m->texts[i];
+        return TIDE_OK;
+    }
+    TIDE_TRY(TIDE_GROW(&m->texts, &m->cap_texts, m->n_texts + 1, err, "for devices"));
+    TIDE_TRY(TIDE_COPY_TEXT(&m->texts[m->n_texts], *text, err, "for devices"));
+    *text = m->texts[m->n_texts++];
+    return TIDE_OK;
+}
+
+/// Of blocks of the program's allocators the tags are many, and nothing asks for them.
+static tide_status own_texts(tide_device_memory *m, tide_trace_usage *samples, size_t n_samples, tide_error *err) {
+    for (size_t i = 0; i < m->n_takes; i++) {
+        tide_trace_taken *k = &m->takes[i];
+        if (!tide_allocator_is_driver(k->allocator)) k->tag = "";
+        TIDE_TRY(own_text(m, &k->device, err));
+        TIDE_TRY(own_text(m, &k->allocator, err));
+        TIDE_TRY(own_text(m, &k->tag, err));
+    }
+    for (size_t i = 0; i < n_samples; i++) TIDE_TRY(own_text(m, &samples[i].device, err));
+    return TIDE_OK;
+}
+
 // ---- points ----
 
 static tide_status too_many(tide_error *err) {
@@ -144,6 +172,7 @@ tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, 
     size_t n_samples = 0;
     tide_status st = tide_trace_device_takes(t, reading, &out->takes, &out->n_takes, err);
     if (st == TIDE_OK) st = tide_trace_device_usage(t, &samples, &n_samples, err);
+    if (st == TIDE_OK) st = own_texts(out, samples, n_samples, err);
     if (st == TIDE_OK) st = merge(&b, samples, n_samples, err);
     tide_host_free(samples);
     tide_host_free(b.owners);
@@ -152,6 +181,8 @@ tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, 
 
 void tide_device_memory_deinit(tide_device_memory *m) {
     for (size_t i = 0; i < m->n; i++) tide_host_free(m->lanes[i].points);
+    for (size_t i = 0; i < m->n_texts; i++) tide_host_free(m->texts[i]);
+    tide_host_free(m->texts);
     tide_host_free(m->lanes);
     tide_host_free(m->takes);
     *m = (tide_device_memory){0};

@@ -51,7 +51,7 @@ typedef struct tide_device_point {
 
 /// One device over time.
 typedef struct tide_device_lane {
-    const char *device;        ///< "cuda:0"; borrowed from the trace
+    const char *device;        ///< "cuda:0"; of `texts`
     tide_device_point *points; ///< [n] by event; owned
     size_t n, cap;
     size_t n_samples;
@@ -62,6 +62,8 @@ typedef struct tide_device_memory {
     size_t n, cap;
     tide_trace_taken *takes; ///< [n_takes], owned
     size_t n_takes;
+    char **texts; ///< [n_texts] of takes and lanes, so that another thread than the trace's may look; owned
+    size_t n_texts, cap_texts;
 } tide_device_memory;
 
 /**
@@ -69,7 +71,7 @@ typedef struct tide_device_memory {
  *
  * @param t        NULL (a plan): no device
  * @param reading  called while events are read; may be NULL
- * @param out      owned: tide_device_memory_deinit, also after a failure; valid while the trace is open
+ * @param out      owned: tide_device_memory_deinit, also after a failure; borrows nothing of the trace
  * @return TIDE_ERR_BAD_INPUT where sums pass 2^63 - 1; TIDE_ERR_CANCELLED; TIDE_ERR_NOMEM; what reading a trace returns
  *
  * Nothing where the trace names no device; else costs a look at each event, and 100 bytes for each change of a device.
@@ -85,6 +87,13 @@ tide_device_figures tide_device_at(const tide_device_lane *lane, tide_moment at)
 tide_device_figures tide_device_peak(const tide_device_lane *lane, int64_t t0, int64_t t1, tide_moment *at);
 /// In each of `n` equal columns of [t0, t1), as those of tide_subject_columns, the figures of its peak. out [n].
 void tide_device_columns(const tide_device_lane *lane, int64_t t0, int64_t t1, size_t n, tide_device_figures *out);
+
+/// A device at a moment, as tables show it.
+typedef struct tide_device_row {
+    const char *device; ///< borrowed from the device memory
+    int64_t t;
+    tide_device_figures figures;
+} tide_device_row;
 
 /// Bytes by who has them.
 typedef enum tide_device_part_of {

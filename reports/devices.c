@@ -30,16 +30,8 @@ static tide_status add_device(tide_report_side *s, size_t i, tide_error *err) {
     const tide_subject_facts *f = s->facts;
     const tide_device_lane *lane = &s->device_memory.lanes[i];
     tide_moment at;
-    const tide_device_figures p = tide_device_peak(lane, f->begin, f->end, &at);
-    s->devices[i] = (tide_report_device){.device = lane->device,
-                                         .t = at.t,
-                                         .used_bytes = p.used_bytes,
-                                         .total_bytes = p.total_bytes,
-                                         .allocators_bytes = p.allocators_bytes,
-                                         .outside_bytes = p.outside_bytes,
-                                         .unexplained_bytes = p.unexplained_bytes,
-                                         .off_bytes = p.off_bytes,
-                                         .free_bytes = p.free_bytes};
+    const tide_device_figures peak = tide_device_peak(lane, f->begin, f->end, &at);
+    s->devices[i] = (tide_device_row){lane->device, at.t, peak};
     if (f->end > f->begin)
         tide_device_columns(lane, f->begin, f->end, TIDE_REPORT_POOL_COLUMNS,
                             &s->device_columns[i * TIDE_REPORT_POOL_COLUMNS]);

@@ -68,13 +68,7 @@ typedef struct tide_report_buffer {
     bool open; ///< never freed
 } tide_report_buffer;
 
-/// A device when most of it is in use; names are borrowed.
-typedef struct tide_report_device {
-    const char *device;
-    int64_t t;
-    uint64_t used_bytes, total_bytes, allocators_bytes, outside_bytes, unexplained_bytes, off_bytes, free_bytes;
-} tide_report_device;
-/// Who has bytes of it then.
+/// Who has bytes of a device when most of it is in use; names are borrowed.
 typedef struct tide_report_device_part {
     const char *device, *of, *name;
     uint64_t bytes;
@@ -102,7 +96,7 @@ typedef struct tide_report_side {
     tide_report_worst *worst;              ///< [pools.n]
     tide_device_memory device_memory;      ///< of a trace: all devices but the CPU
     tide_device_figures *device_columns;   ///< [devices][TIDE_REPORT_POOL_COLUMNS]
-    tide_report_device *devices;           ///< [device_memory.n]
+    tide_device_row *devices;              ///< [device_memory.n]
     tide_report_device_part *device_parts; ///< [n_device_parts]
     size_t n_device_parts, cap_device_parts;
     tide_leaks leaks;        ///< of a trace

@@ -34,15 +34,16 @@ static uint64_t edge(const tide_device_figures *f, int area, uint64_t top) {
 
 static void add_area(const tide_device_figures *c, int area, int y, uint64_t top, tide_text *out) {
     const double scale = (double)HEIGHT / (double)top, width = (PLOT_RIGHT - PLOT_LEFT) / (double)N;
+    // In tenths, and no transform: that would shrink the hatches.
     long x = 10L * PLOT_LEFT, at = 10L * (y + HEIGHT);
-    tide_text_addf(out, "<path class=\"%s\" transform=\"scale(.1)\" d=\"M%ld %ld", areas[area].class, x, at);
+    tide_text_addf(out, "<path class=\"%s\" d=\"M%.1f %.1f", areas[area].class, (double)x / 10, (double)at / 10);
     for (int i = 0; i <= N; i++) {
         const uint64_t bytes = i < N ? edge(&c[i], area, top) : 0;
         const long to_x = lround(10.0 * (PLOT_LEFT + width * i));
         const long to_y = lround(10.0 * (y + HEIGHT - (double)(bytes < top ? bytes : top) * scale));
         if (to_y == at && i < N) continue;
-        if (to_x != x) tide_text_addf(out, "h%ld", to_x - x);
-        if (to_y != at) tide_text_addf(out, "v%ld", to_y - at);
+        if (to_x != x) tide_text_addf(out, "h%.1f", (double)(to_x - x) / 10);
+        if (to_y != at) tide_text_addf(out, "v%.1f", (double)(to_y - at) / 10);
         x = to_x;
         at = to_y;
     }
@@ -60,16 +61,16 @@ static uint64_t top_of(const tide_device_figures *c, uint64_t total) {
     return most >= total / 4 ? (most > total ? most : total) : most + most / 8;
 }
 
-static void add_label(const tide_report_device *d, uint64_t top, int y, tide_text *out) {
+static void add_label(const tide_device_row *d, uint64_t top, int y, tide_text *out) {
     char used[24], total[24], upper[24];
     tide_text_addf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">", PLOT_LEFT - 8, y + 14);
     tide_html_add_cut(out, d->device, 24);
     tide_text_addf(out, "</text><text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">", PLOT_LEFT - 8, y + 31);
-    if (d->used_bytes == TIDE_UNKNOWN_BYTES)
+    if (d->figures.used_bytes == TIDE_UNKNOWN_BYTES)
         tide_text_add(out, "the driver was not asked");
     else
-        tide_text_addf(out, "%s of %s", tide_format_bytes(d->used_bytes, used, sizeof used),
-                       tide_format_bytes(d->total_bytes, total, sizeof total));
+        tide_text_addf(out, "%s of %s", tide_format_bytes(d->figures.used_bytes, used, sizeof used),
+                       tide_format_bytes(d->figures.total_bytes, total, sizeof total));
     tide_text_addf(out, "</text><text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">drawn up to %s</text>\n",
                    PLOT_LEFT - 8, y + 48, tide_format_bytes(top, upper, sizeof upper));
 }
@@ -83,7 +84,7 @@ int tide_report_svg_devices(const tide_report *r, const tide_report_side *s, tid
     for (size_t i = 0; i < n; i++) {
         const tide_device_figures *c = &s->device_columns[i * N];
         const int y = TOP + (HEIGHT + GAP) * (int)i;
-        const uint64_t top = top_of(c, s->devices[i].total_bytes);
+        const uint64_t top = top_of(c, s->devices[i].figures.total_bytes);
         for (int area = FREE; area >= 0; area--) add_area(c, area, y, top, out);
         tide_text_addf(out, "<line class=\"axis\" x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n", PLOT_LEFT, PLOT_RIGHT,
                        y + HEIGHT, y + HEIGHT);

@@ -45,27 +45,6 @@ static tide_table kinds(const tide_report_side *s) {
 
 // ---- devices ----
 
-static const tide_column device_columns[] = {
-    {"device", "Device", NAME, TIDE_AT(tide_report_device, device)},
-    {"at", "At", TIME, TIDE_AT(tide_report_device, t)},
-    {"used_bytes", "In use", BYTES, TIDE_AT(tide_report_device, used_bytes)},
-    {"total_bytes", "Of", BYTES, TIDE_AT(tide_report_device, total_bytes)},
-    {"allocators_bytes", "Allocators", BYTES, TIDE_AT(tide_report_device, allocators_bytes)},
-    {"outside_bytes", "Outside", BYTES, TIDE_AT(tide_report_device, outside_bytes)},
-    {"unexplained_bytes", "Unexplained", BYTES, TIDE_AT(tide_report_device, unexplained_bytes)},
-    {"off_bytes", "Off", BYTES, TIDE_AT(tide_report_device, off_bytes)},
-    {"free_bytes", "Free", BYTES, TIDE_AT(tide_report_device, free_bytes)},
-};
-
-static tide_table devices(const tide_report_side *s) {
-    return (tide_table){.name = "devices",
-                        TIDE_COLUMNS(device_columns),
-                        .rows = s->devices,
-                        .row_bytes = sizeof *s->devices,
-                        .n_rows = s->device_memory.n,
-                        .facts = s->facts};
-}
-
 static const tide_column device_part_columns[] = {
     {"device", "Device", NAME, TIDE_AT(tide_report_device_part, device)},
     {"of", "Of", NAME, TIDE_AT(tide_report_device_part, of)},
@@ -298,7 +277,7 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
                    "count together."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",
          .what = words_for_pools(s)},
-        {devices(s), .title = "Devices",
+        {tide_table_of_devices(&view, s->devices, s->device_memory.n), .title = "Devices",
          .what =
              "When most of each was in use, as its driver counts. Allocators is what the program's allocators have, "
              "outside what was taken from the driver itself, unexplained the rest; off is how far the driver's number "

@@ -27,7 +27,11 @@ typedef struct device_event {
     int index;
     uint64_t id, bytes, reserved;
     const char *allocator, *tag;
+    uint64_t at; ///< its address; 0: one of its own
 } device_event;
+
+/// Far from all others.
+static inline uint64_t device_place(uint64_t id) { return 0x7f0000000000 + id * 256 * DEVICE_MIB; }
 
 static inline void device_put(device_events *d, uint64_t after_ns, device_event e) {
     const tide_memory_event event = {.op = e.op,
@@ -36,32 +40,42 @@ static inline void device_put(device_events *d, uint64_t after_ns, device_event 
                                      .device = {.type = TIDE_DEVICE_CUDA, .index = e.index},
                                      .requested_bytes = e.bytes,
                                      .reserved_bytes = e.reserved,
-                                     .address = e.id != 0 ? 0x7f0000000000 + e.id * 2 * DEVICE_MIB : 0,
+                                     .address = e.at != 0   ? e.at
+                                                : e.id != 0 ? device_place(e.id)
+                                                            : 0,
                                      .thread = 1,
                                      .allocator = e.allocator,
                                      .tag = e.tag};
     d->to.on_memory(d->to.self, &event);
 }
 
-static inline uint64_t device_alloc(device_events *d, const char *allocator, const char *tag, uint64_t bytes) {
+/// `at`: in which segment, by its number; 0: in none.
+static inline uint64_t device_alloc_in(device_events *d, const char *allocator, const char *tag, uint64_t bytes,
+                                       uint64_t at) {
     const uint64_t id = ++d->n_blocks;
-    device_put(d, DEVICE_MS, (device_event){TIDE_MEM_ALLOC, 0, id, bytes, (bytes + 511) / 512 * 512, allocator, tag});
+    device_put(d, DEVICE_MS,
+               (device_event){TIDE_MEM_ALLOC, 0, id, bytes, (bytes + 511) / 512 * 512, allocator, tag,
+                              at != 0 ? device_place(at) : 0});
     return id;
+}
+
+static inline uint64_t device_alloc(device_events *d, const char *allocator, const char *tag, uint64_t bytes) {
+    return device_alloc_in(d, allocator, tag, bytes, 0);
 }
 
 static inline void device_free(device_events *d, const char *allocator, const char *tag, uint64_t id, uint64_t bytes) {
     device_put(d, DEVICE_MS,
-               (device_event){TIDE_MEM_FREE_COMPLETED, 0, id, bytes, (bytes + 511) / 512 * 512, allocator, tag});
+               (device_event){TIDE_MEM_FREE_COMPLETED, 0, id, bytes, (bytes + 511) / 512 * 512, allocator, tag, 0});
 }
 
 static inline uint64_t device_segment(device_events *d, const char *allocator, uint64_t bytes) {
     const uint64_t id = ++d->n_blocks;
-    device_put(d, DEVICE_MS, (device_event){TIDE_MEM_SEGMENT_ALLOC, 0, id, bytes, bytes, allocator, NULL});
+    device_put(d, DEVICE_MS, (device_event){TIDE_MEM_SEGMENT_ALLOC, 0, id, bytes, bytes, allocator, NULL, 0});
     return id;
 }
 
 static inline void device_sample(device_events *d, int index, uint64_t used, uint64_t total) {
-    device_put(d, DEVICE_MS, (device_event){TIDE_MEM_DEVICE_USAGE, index, 0, used, total, NULL, NULL});
+    device_put(d, DEVICE_MS, (device_event){TIDE_MEM_DEVICE_USAGE, index, 0, used, total, NULL, NULL, 0});
 }
 
 /// A context of 526 MiB; an allocator with segments of 2 and 30 MiB; modules; cuBLAS with 1 KiB, 128 KiB and 64 MiB; a
@@ -70,23 +84,23 @@ static inline void device_program(device_events *d, bool samples) {
     const uint64_t context = 526 * DEVICE_MIB, slab = 2 * DEVICE_MIB;
     if (samples) device_sample(d, 0, context, device_total);
     for (int i = 0; i < 3; i++) device_alloc(d, "module", "libtorch_cuda.so", 3 * DEVICE_KIB);
-    device_segment(d, "cuda_caching", 2 * DEVICE_MIB);
-    const uint64_t x = device_alloc(d, "cuda_caching", "x", 400 * DEVICE_KIB);
-    device_segment(d, "cuda_caching", 30 * DEVICE_MIB);
-    const uint64_t y = device_alloc(d, "cuda_caching", "activations", 25 * DEVICE_MIB);
+    const uint64_t small = device_segment(d, "cuda_caching", 2 * DEVICE_MIB);
+    const uint64_t x = device_alloc_in(d, "cuda_caching", "x", 400 * DEVICE_KIB, small);
+    const uint64_t large = device_segment(d, "cuda_caching", 30 * DEVICE_MIB);
+    const uint64_t y = device_alloc_in(d, "cuda_caching", "activations", 25 * DEVICE_MIB, large);
     if (samples) device_sample(d, 0, context + 32 * DEVICE_MIB, device_total);
     device_alloc(d, "cuMemAlloc", "libcublas.so.13", 1024);
     device_alloc(d, "cuMemAlloc", "libcublas.so.13", 131072);
     const uint64_t workspace = device_alloc(d, "cuMemAlloc", "libcublas.so.13", 64 * DEVICE_MIB);
     if (samples) device_sample(d, 0, context + 32 * DEVICE_MIB + 64 * DEVICE_MIB + slab, device_total);
     const uint64_t segment = device_segment(d, "cuMemAllocAsync", 32 * DEVICE_MIB);
-    const uint64_t k = device_alloc(d, "cuMemAllocAsync", "libcudnn.so.9", 20 * DEVICE_MIB);
+    const uint64_t k = device_alloc_in(d, "cuMemAllocAsync", "libcudnn.so.9", 20 * DEVICE_MIB, segment);
     device_alloc(d, "device", "table", 5 * DEVICE_MIB);
     if (samples) device_sample(d, 0, context + 135 * DEVICE_MIB + slab, device_total);
     device_free(d, "cuMemAllocAsync", "libcudnn.so.9", k, 20 * DEVICE_MIB);
-    device_put(
-        d, DEVICE_MS,
-        (device_event){TIDE_MEM_SEGMENT_FREE, 0, segment, 32 * DEVICE_MIB, 32 * DEVICE_MIB, "cuMemAllocAsync", NULL});
+    device_put(d, DEVICE_MS,
+               (device_event){TIDE_MEM_SEGMENT_FREE, 0, segment, 32 * DEVICE_MIB, 32 * DEVICE_MIB, "cuMemAllocAsync",
+                              NULL, 0});
     device_free(d, "cuda_caching", "activations", y, 25 * DEVICE_MIB);
     device_free(d, "cuMemAlloc", "libcublas.so.13", workspace, 64 * DEVICE_MIB);
     device_free(d, "cuda_caching", "x", x, 400 * DEVICE_KIB);

@@ -119,6 +119,39 @@ class Devices(Case):
                                r"kept by the driver's pools 12\.00 MiB, libtorch_cuda\.so 9\.00 KiB\)")
         self.assertRegex(text, r"unexplained  529\.87 MiB\n  free         78\.53 GiB")
 
+    def test_report_and_pane(self):
+        ledger = self.record("program")
+        event, used, ours, theirs, rest, total, _ = ledger.peak("cuda:0")
+        want = [used, total, ours, theirs, max(rest, 0), 0, total - used]
+        keys = ["used_bytes", "total_bytes", "allocators_bytes", "outside_bytes", "unexplained_bytes", "off_bytes", "free_bytes"]
+        report = str(pathlib.Path(self.folder.name) / "r.json")
+        self.assertEqual(run("report", self.path, "-o", report).returncode, 0)
+        side = json.loads(pathlib.Path(report).read_text())["sides"][0]
+        self.assertEqual([side["devices"][0][k] for k in keys], want)
+        parts = {(p["of"], p["name"]): p["bytes"] for p in side["device_parts"]}
+        self.assertEqual(parts["outside, by library", "libcublas.so.13"], 64 * MIB + 131072 + 1024)
+        pane = run("tui", self.path, "--command", f"goto #{event}", "--pane", "pools", "--json")
+        self.assertEqual([json.loads(pane.stdout)["devices"][0][k] for k in keys], want)
+        frame = run("tui", self.path, "--command", f"goto #{event}", "--view", 4, "--once", "--size", "160x45").stdout
+        self.assertIn("cuda:0: 663.00 MiB of 79.18 GiB in use: allocators 37.00 MiB, outside 96.13 MiB "
+                      "(libcublas.so.13 64.13 MiB), unexplained 529.87 MiB, free 78.53 GiB", frame)
+        html = str(pathlib.Path(self.folder.name) / "r.html")
+        self.assertEqual(run("report", self.path, "-o", html).returncode, 0)
+        page = pathlib.Path(html).read_text()
+        section = page[page.index('<section class="devices">'):].split("</section>")[0]
+        for area in ("k0", "k1", "k3", "region"):
+            self.assertIn(f'<path class="{area}"', section)
+        self.assertIn("663.00 MiB of 79.18 GiB", section)
+
+    def test_no_device_no_section(self):
+        trace = str(pathlib.Path(self.folder.name) / "cpu.db")
+        subprocess.run([os.environ.get("TIDE_SUMS_TRACE", "build/test/tests/cli/sums_trace"), "kind", trace], check=True)
+        html = str(pathlib.Path(self.folder.name) / "r.html")
+        self.assertEqual(run("report", trace, "-o", html).returncode, 0)
+        self.assertNotIn('class="devices"', pathlib.Path(html).read_text())
+        self.assertEqual(json.loads(run("trace", trace, "--json").stdout)["devices"], [])
+        self.assertNotIn("\ndevice ", run("trace", trace).stdout)
+
     def test_never_asked_is_not_0(self):
         self.record("blind")
         d, = self.facts()
