@@ -14,7 +14,7 @@
 //            |########|####|###########################               segments, or the blocks of those without
 //            +----------------------------------------
 //
-// A sample says what is in use at its moment; what is left of it, less allocators and outside, is what nobody explains,
+// A sample says what is in use at its moment; what is left of it, less allocators and outside, is unexplained,
 // and it stays so until the next sample. Samples are taken at other moments than events, and a driver may keep memory
 // elsewhere than it says: where the rest would be less than 0, it is 0, and off_bytes says by how much. Before the
 // first sample, and where there are none, the rest is not known.

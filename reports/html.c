@@ -316,7 +316,7 @@ static void add_devices(const tide_report *r, const tide_report_side *s, const c
     tide_text_addf(
         out,
         "<section class=\"devices\">\n<h2>Devices over time%s</h2>\n<p class=\"mute\">What is in use of each "
-        "device, by all processes, as its driver said now and then: between two samples what nobody explains "
+        "device, by all processes, as its driver said now and then: between two samples what is unexplained "
         "stays as it was. The tables of devices have the numbers of the peak.</p>\n",
         side);
     tide_report_devices_legend(out);
