@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test conformance asan tsan valgrind bench soak clean
+.PHONY: all build demo test conformance asan tsan valgrind bench gpu-test soak clean
 
 all: build
 
@@ -50,10 +50,19 @@ bench:
 	@build/bench/bench/bench_tui
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
 
+# What only a machine with an NVIDIA GPU can tell, written into docs/gpu-results.md: the driver's and CUPTI's answers that
+# the simulation in `make test` gives, devices and allocators on the device, PyTorch recorded, what recording costs.
+gpu-test:
+	@scripts/deps.sh test
+	@cmake --preset gpu
+	@cmake --build --preset gpu
+	@python3 tests/cuda/gpu_test.py build/gpu -o docs/gpu-results.md
+
 # What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
 # and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded
 # size, the unit tests with their long loops whole (TIDE_SOAK), a hundred thousand random keys, clicks and sizes in the
-# terminal view, files with hardly anything in them through every command, memory that runs out at 150 places of every
+# terminal view, a hundred kills of a recorded CUDA program, files with hardly anything in them through every command,
+# memory that runs out at 150 places of every
 # command, the project's own gate, runs and all, on six processors that qemu plays, and a thousand warm runs of every model
 # under a malloc that counts. Fails when an event was lost, a
 # cell is stale, a command ends in anything but words, or an unchanged tree does not pass.
@@ -78,6 +87,8 @@ soak:
 	@TIDE_OOM_VALUES=150 TIDEMARK=build/test/cli/tidemark TIDE_OOM_PRELOAD=$(CURDIR)/build/test/tests/cli/tide_oom_preload.so \
 	    python3 tests/cli/oom.py
 	@TIDE_SOAK=1 TIDEMARK=build/bench/cli/tidemark python3 tests/cli/gate_machines.py OtherProcessors
+	@cmake --build --preset test
+	@TIDE_SOAK=1 ctest --preset test -R cli_cuda_record
 	@cmake --build --preset test --target tide_count_preload
 	@TIDE_SOAK=1 TIDEMARK=build/test/cli/tidemark TIDE_COUNT_PRELOAD=$(CURDIR)/build/test/tests/cli/tide_count_preload.so \
 	    python3 tests/cli/warm_runs.py

@@ -109,6 +109,25 @@ tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *po
     return MAKE(view, LIST("pools", pool_columns), LIST("rows", pool_fields), p->items, p->n);
 }
 
+// ---- devices ----
+
+static const tide_column device_columns[] = {
+    {"device", "Device", TEXT, TIDE_AT(tide_device_row, device)},
+    {"at", "At", TIME, TIDE_AT(tide_device_row, t)},
+    {"used_bytes", "In use", BYTES, TIDE_AT(tide_device_row, figures.used_bytes)},
+    {"total_bytes", "Of", BYTES, TIDE_AT(tide_device_row, figures.total_bytes)},
+    {"allocators_bytes", "Allocators", BYTES, TIDE_AT(tide_device_row, figures.allocators_bytes)},
+    {"outside_bytes", "Outside", BYTES, TIDE_AT(tide_device_row, figures.outside_bytes)},
+    {"unexplained_bytes", "Unexplained", BYTES, TIDE_AT(tide_device_row, figures.unexplained_bytes)},
+    {"off_bytes", "Off", BYTES, TIDE_AT(tide_device_row, figures.off_bytes)},
+    {"free_bytes", "Free", BYTES, TIDE_AT(tide_device_row, figures.free_bytes)},
+};
+
+tide_table tide_table_of_devices(const tide_table_view *view, const tide_device_row *rows, size_t n) {
+    const column_list columns = LIST("devices", device_columns);
+    return MAKE(view, columns, columns, rows, n);
+}
+
 static const tide_column pool_tensor_fields[] = {
     {"pool", "pool", COUNT, TIDE_AT(tide_pool_tensor, colour)},
     {"name", "tensor", TEXT, TIDE_AT(tide_pool_tensor, name)},

@@ -6,6 +6,7 @@
 #define TIDE_ANALYSIS_ANSWER_TABLES_H
 
 #include "analysis/compare.h"
+#include "analysis/device_memory.h"
 #include "analysis/pools.h"
 #include "analysis/table.h"
 
@@ -22,6 +23,8 @@ typedef struct tide_table_view {
 // Each table borrows the answer; NULL: it is not there yet, the table has no rows. Names are those of reports and of
 // panes: "pools" and "rows".
 
+/// Where the bytes of devices are.
+tide_table tide_table_of_devices(const tide_table_view *view, const tide_device_row *rows, size_t n);
 tide_table tide_table_of_pools(const tide_table_view *view, const tide_pools *pools);
 /// Tensors that pass through the pools of a colouring plan.
 tide_table tide_table_of_pool_tensors(const tide_table_view *view, const tide_pool_tensors *tensors);

@@ -13,6 +13,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "profiler/devices.h"
 #include "profiler/holdings.h"
 
 static uint64_t not_negative(int64_t t) { return t > 0 ? (uint64_t)t : 0; }
@@ -169,12 +170,13 @@ static bool report(void *ctx, double share) {
 }
 
 /// Allocators that take each block from the system by itself and keep none: what their blocks hold is all they have.
-/// Others may keep what was freed; where one does not tell its segments, a trace does not say how much.
+/// So do the functions of a driver. Others may keep what was freed; where one does not tell its segments, a trace does
+/// not say how much.
 static bool keeps_nothing(const char *allocator) {
     static const char *const names[] = {"cpu", "caller", "mapped", "device"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], allocator) == 0) return true;
-    return false;
+    return tide_allocator_is_driver(allocator);
 }
 
 static void forget_reserved(tide_pool *p) {

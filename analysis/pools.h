@@ -18,8 +18,8 @@ typedef struct tide_pool {
     char device[16];
     tide_memory_kind kind;
     bool tells_segments; ///< false: it does not record segments. Of one that takes each block from the system by itself
-                         ///< (cpu, caller, mapped, device) reserved is what its blocks hold; of others reserved, cached
-                         ///< and unused bytes and the reserved peak are TIDE_UNKNOWN_BYTES
+                         ///< (cpu, caller, mapped, device, cuMemAlloc) reserved is what its blocks hold; of others
+                         ///< reserved, cached and unused bytes and the reserved peak are TIDE_UNKNOWN_BYTES
     size_t n_segments, n_blocks;
     uint64_t reserved_bytes;     ///< taken from the system; of a plan's pool its size
     uint64_t active_bytes;       ///< held by live blocks, rounding included

@@ -7,13 +7,22 @@
 #include "cli/memory_report.h"
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
+#include "core/device/plugin.h"
 #include "core/memory/allocators/allocators.h"
 
 static int run_allocators(int argc, char **argv);
 
-static const char help[] = "  --json              print the table as JSON\n";
-const cli_command cli_command_allocators = {"allocators", "[--json]", "Which allocator serves which memory kind", help,
-                                            run_allocators};
+enum { OPT_DEVICE = 3000, OPT_JSON };
+static const char help[] =
+    "  --device D          those of one device, as `tidemark devices` lists them; it has to be there\n"
+    "  --json              print the table as JSON\n";
+const cli_command cli_command_allocators = {"allocators", "[--device D] [--json]",
+                                            "Which allocator serves which memory kind", help, run_allocators};
+
+typedef struct options {
+    bool has_device, as_json;
+    tide_device device; ///< whose names are listed; the CPU where none was given
+} options;
 
 /// The devices that have numbers of their own, here or not.
 static const tide_device ruled[] = {{TIDE_DEVICE_CPU, 0}, {TIDE_DEVICE_CUDA, 0}};
@@ -76,32 +85,52 @@ static void print_rows(const tide_registry_row *rows, size_t n) {
     }
 }
 
-/// Lists the values of --allocator. Each allocator is created to ask for its properties. @param j  an open array;
-/// NULL: print instead
-static tide_status show_named(tide_json_out *j) {
+static void add_named(tide_json_out *j, const char *name, tide_allocator *a, const char *why) {
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "name", name);
+    tide_json_text(j, "reason", why);
+    if (a != NULL) {
+        tide_allocator_props props;
+        tide_allocator_stats stats;
+        tide_allocator_get_props(a, &props);
+        tide_allocator_get_stats(a, &stats);
+        cli_json_props(j, &props);
+        cli_json_stats(j, &stats);
+    }
+    tide_json_close(j, '}');
+}
+
+static void print_named(const char *name, tide_allocator *a, const char *why) {
+    if (a == NULL) {
+        printf("%-24s not here: %s\n", name, why);
+        return;
+    }
+    tide_allocator_props props;
+    tide_allocator_get_props(a, &props);
+    printf("%-24s %5zu  ", name, props.align_bytes);
+    print_props(&props);
+    printf("  %s\n", props.what);
+}
+
+/// Lists the values of --allocator on a device. Each allocator is created to ask for its properties; what the device
+/// lacks for one is said. @param j  an open array; NULL: print instead
+static tide_status show_named(tide_json_out *j, tide_device device) {
     if (j == NULL) printf("\n%-24s %5s  " PROPS_HEAD "  what\n", "--allocator", "align");
     const char *name;
-    for (size_t i = 0; (name = tide_allocator_name_at(i)) != NULL; i++) {
+    for (size_t i = 0; (name = tide_allocator_name_on(device, i)) != NULL; i++) {
         tide_error err = TIDE_ERROR_INIT;
         tide_allocator *a = NULL;
-        const tide_status st = tide_allocator_create_by_name(name, &a, &err);
-        if (st != TIDE_OK) {
+        const tide_status st = tide_allocator_create_on(device, name, &a, &err);
+        if (st != TIDE_OK && st != TIDE_ERR_NOT_IMPLEMENTED) {
             cli_print_error(&err);
             return st;
         }
-        tide_allocator_props props;
-        tide_allocator_get_props(a, &props);
+        const char *const why = a == NULL ? err.msg : NULL;
+        if (j != NULL)
+            add_named(j, name, a, why);
+        else
+            print_named(name, a, why);
         tide_allocator_unref(a);
-        if (j == NULL) {
-            printf("%-24s %5zu  ", name, props.align_bytes);
-            print_props(&props);
-            printf("  %s\n", props.what);
-            continue;
-        }
-        tide_json_open(j, NULL, '{');
-        tide_json_text(j, "name", name);
-        cli_json_props(j, &props);
-        tide_json_close(j, '}');
     }
     return TIDE_OK;
 }
@@ -142,18 +171,27 @@ static void print_rules(void) {
     }
 }
 
-static int show_allocators(const tide_registry_row *rows, size_t n, bool as_json) {
-    if (!as_json) {
+static void print_registry(const tide_registry_row *rows, size_t n, const options *o) {
+    char device[32];
+    if (o->has_device && n == 0)
+        printf("no kind of memory is served on %s: allocators are made by name there\n",
+               tide_device_format(o->device, device, sizeof device));
+    else
         print_rows(rows, n);
+}
+
+static int show_allocators(const tide_registry_row *rows, size_t n, const options *o) {
+    if (!o->as_json) {
+        print_registry(rows, n, o);
         print_rules();
-        return cli_exit_code(show_named(NULL));
+        return cli_exit_code(show_named(NULL, o->device));
     }
     tide_text text = {0};
     tide_json_out j = cli_document_begin("allocators", &text);
     add_rows(&j, rows, n);
     add_rules(&j);
     tide_json_open(&j, "named", '[');
-    const tide_status st = show_named(&j);
+    const tide_status st = show_named(&j, o->device);
     if (st != TIDE_OK) {
         tide_text_deinit(&text);
         return cli_exit_code(st);
@@ -163,10 +201,16 @@ static int show_allocators(const tide_registry_row *rows, size_t n, bool as_json
     return cli_document_print(&text);
 }
 
-static int run_allocators(int argc, char **argv) {
-    bool as_json = false;
-    const int code = cli_parse_json_alone(&cli_command_allocators, argc, argv, &as_json);
-    if (code >= 0) return code;
+/// Rows of the device that is asked for, moved to the front. @return how many
+static size_t keep_rows(tide_registry_row *rows, size_t n, const options *o) {
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!o->has_device || tide_device_equal(rows[i].device, o->device)) rows[kept++] = rows[i];
+    }
+    return kept;
+}
+
+static int show_all(const options *o) {
     tide_registry *registry = tide_registry_default();
     const size_t n = tide_registry_rows(registry, NULL, 0);
     tide_registry_row *rows = tide_host_calloc(n + 1, sizeof *rows);
@@ -175,7 +219,28 @@ static int run_allocators(int argc, char **argv) {
         return CLI_EXIT_DOES_NOT_FIT;
     }
     tide_registry_rows(registry, rows, n);
-    const int shown = show_allocators(rows, n, as_json);
+    const int shown = show_allocators(rows, keep_rows(rows, n, o), o);
     tide_host_free(rows);
     return shown;
+}
+
+static int run_allocators(int argc, char **argv) {
+    static const struct option table[] = {{"device", required_argument, NULL, OPT_DEVICE},
+                                          {"json", no_argument, NULL, OPT_JSON},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
+    const cli_command *cmd = &cli_command_allocators;
+    options o = {.device = TIDE_CPU};
+    tide_error err = TIDE_ERROR_INIT;
+    int c;
+    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+        if (c == 'h') return CLI_EXIT_OK;
+        if (c != OPT_DEVICE && c != OPT_JSON) return CLI_EXIT_USAGE;
+        if (c == OPT_JSON) o.as_json = true;
+        if (c != OPT_DEVICE) continue;
+        o.has_device = true;
+        if (tide_device_parse(optarg, &o.device, &err) != TIDE_OK) return cli_usage(cmd, "--device: %s", err.msg);
+    }
+    if (optind != argc) return cli_usage(cmd, "no FILE is wanted here");
+    return tide_device_load(o.device, &err) == TIDE_OK ? show_all(&o) : cli_fail(&err);
 }

@@ -18,19 +18,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cuda_record.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
-enum { OPT_QUIET = CLI_OPT_FIRST_OWN };
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA };
+
+/// Records of CUDA come 100 ms after the fact; nothing is told later than that.
+enum { CUDA_HOLD_BACK_MS = 500 };
 
 static const char help[] =
     "  -o FILE             the trace; needed\n" CLI_RECORDING_HELP
+    "  --cuda WHEN         the CUDA memory of all programs in it, whatever they are: auto (the default: where the\n"
+    "                      plug-in and an NVIDIA driver are), on (an error where they are not) or off\n"
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
     "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ": tidemark run and compare without -o,\n"
-    "and programs that link tidemark; no others. A trace that stays empty is kept, and that is said. Signals are\n"
-    "passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
+    "programs that link tidemark, and with --cuda those that use CUDA; no others. A trace that stays empty is kept,\n"
+    "and that is said. Signals are passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
     "127 or 126 when it cannot be run; 8 when not all could be recorded.\n"
     "Example: tidemark record -o both.db -- sh -c 'tidemark run a.onnx & tidemark run b.onnx & wait'\n";
 
@@ -167,6 +173,7 @@ static int cannot_run(const char *name, int why) {
 
 typedef struct options {
     cli_recording_options recording;
+    cli_cuda_mode cuda;
     bool quiet;
 } options;
 
@@ -183,9 +190,9 @@ static tide_status set_environment(const options *o, tide_error *err) {
         return TIDE_FAIL(err, TIDE_ERR_IO, "cannot tell the current folder: %s", strerror(errno));
     snprintf(number, sizeof number, "%zu", o->recording.recorder.ring_events);
     bool good = setenv(TIDE_COLLECTOR_ENV, path, 1) == 0;
-    if (o->recording.recorder.ring_events > 0) good = good && setenv(CLI_RING_EVENTS_ENV, number, 1) == 0;
-    if (o->recording.on_full != NULL) good = good && setenv(CLI_ON_FULL_ENV, o->recording.on_full, 1) == 0;
-    if (o->recording.max_wait != NULL) good = good && setenv(CLI_MAX_WAIT_ENV, o->recording.max_wait, 1) == 0;
+    if (o->recording.recorder.ring_events > 0) good = good && setenv(TIDE_RING_EVENTS_ENV, number, 1) == 0;
+    if (o->recording.on_full != NULL) good = good && setenv(TIDE_ON_FULL_ENV, o->recording.on_full, 1) == 0;
+    if (o->recording.max_wait != NULL) good = good && setenv(TIDE_MAX_WAIT_ENV, o->recording.max_wait, 1) == 0;
     return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
@@ -199,8 +206,9 @@ static void print_empty(const char *path, const tide_trace_info *info) {
         return;
     }
     fputs("no process that the command started spoke to tidemark\n", stderr);
-    fputs("note: only programs that link tidemark's recorder, and tidemark run and compare without -o, record; others\n"
-          "      cannot be recorded yet, whatever they allocate\n",
+    fputs("note: programs that link tidemark's recorder record, and tidemark run and compare without -o; of others "
+          "their\n"
+          "      CUDA memory is recorded (--cuda), and nothing else that they allocate\n",
           stderr);
 }
 
@@ -218,6 +226,7 @@ static tide_status print_summary(const char *path, bool quiet, tide_error *err) 
         fprintf(stderr, "trace: %s: %" PRIu64 " event%s of %u process%s, %" PRIu64 " lost, peak %s\n",
                 cli_clean(path, name, sizeof name), info.n_events, info.n_events == 1 ? "" : "s", info.n_processes,
                 info.n_processes == 1 ? "" : "es", info.n_lost, tide_format_bytes(peak, bytes, sizeof bytes));
+    if (st == TIDE_OK) st = cli_cuda_print(t, quiet, err);
     tide_trace_close(t);
     return st;
 }
@@ -241,12 +250,16 @@ static int record(const options *o, char **argv) {
     command c = {.argv = argv};
     const int why = look_for(argv[0]);
     if (why != 0) return cannot_run(argv[0], why);
+    bool has_cuda;
+    if (cli_cuda_prepare(o->cuda, &has_cuda, &err) != TIDE_OK) return cli_fail(&err);
     if (set_environment(o, &err) != TIDE_OK || start(&c, &err) != TIDE_OK) return cli_fail(&err);
+    const unsigned hold_back_ms = o->recording.recorder.hold_back_ms;
     const tide_collector_options opt = {.path = o->recording.path,
                                         .create = true,
                                         .form = o->recording.recorder.form,
                                         .max_bytes = o->recording.recorder.max_bytes,
-                                        .hold_back_ms = o->recording.recorder.hold_back_ms,
+                                        .hold_back_ms =
+                                            hold_back_ms == 0 && has_cuda ? CUDA_HOLD_BACK_MS : hold_back_ms,
                                         .ready_fd = c.go,
                                         .is_over = is_over,
                                         .ctx = &c};
@@ -271,6 +284,7 @@ static int record(const options *o, char **argv) {
 static int run(int argc, char **argv) {
     static const struct option table[] = {{"output", required_argument, NULL, 'o'},
                                           CLI_RECORDING_OPTIONS,
+                                          {"cuda", required_argument, NULL, OPT_CUDA},
                                           {"quiet", no_argument, NULL, OPT_QUIET},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
@@ -283,6 +297,10 @@ static int run(int argc, char **argv) {
             o.recording.path = optarg;
         else if (c == OPT_QUIET)
             o.quiet = true;
+        else if (c == OPT_CUDA && !cli_cuda_parse_mode(optarg, &o.cuda))
+            return cli_usage(cmd, "--cuda: '%s' is none of auto, on and off", optarg);
+        else if (c == OPT_CUDA)
+            continue;
         else if (cli_recording_option(cmd, &o.recording, c) <= 0)
             return CLI_EXIT_USAGE;
     }

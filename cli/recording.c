@@ -168,11 +168,11 @@ bool cli_recording_settle(const cli_command *cmd, cli_recording_options *o) {
     if (above == NULL) return true;
     o->recorder.drain = TIDE_RECORD_ATTACH;
     o->path = above;
-    const char *ring = environment(CLI_RING_EVENTS_ENV), *on_full = environment(CLI_ON_FULL_ENV);
-    if (ring != NULL && o->recorder.ring_events == 0 && !parse_ring(cmd, CLI_RING_EVENTS_ENV, ring, o)) return false;
-    if (on_full != NULL && o->on_full == NULL && !parse_on_full(cmd, CLI_ON_FULL_ENV, on_full, o)) return false;
-    const char *max_wait = environment(CLI_MAX_WAIT_ENV);
-    return max_wait == NULL || o->max_wait != NULL || parse_max_wait(cmd, CLI_MAX_WAIT_ENV, max_wait, o);
+    const char *ring = environment(TIDE_RING_EVENTS_ENV), *on_full = environment(TIDE_ON_FULL_ENV);
+    if (ring != NULL && o->recorder.ring_events == 0 && !parse_ring(cmd, TIDE_RING_EVENTS_ENV, ring, o)) return false;
+    if (on_full != NULL && o->on_full == NULL && !parse_on_full(cmd, TIDE_ON_FULL_ENV, on_full, o)) return false;
+    const char *max_wait = environment(TIDE_MAX_WAIT_ENV);
+    return max_wait == NULL || o->max_wait != NULL || parse_max_wait(cmd, TIDE_MAX_WAIT_ENV, max_wait, o);
 }
 
 // ---- begin and end ----

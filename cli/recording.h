@@ -8,11 +8,6 @@
 #include "cli/cli.h"
 #include "profiler/collector.h"
 
-/// How `record` hands its options for rings to the programs that it starts.
-#define CLI_RING_EVENTS_ENV "TIDEMARK_RING_EVENTS"
-#define CLI_ON_FULL_ENV "TIDEMARK_ON_FULL"
-#define CLI_MAX_WAIT_ENV "TIDEMARK_MAX_WAIT"
-
 typedef struct cli_recording_options {
     const char *path; ///< -o; NULL: to the collector that runs already, if one does
     tide_recorder_options recorder;

@@ -1,14 +1,14 @@
-# The CUDA toolkit: TIDE_CUDA is AUTO (use it where it is), ON (it must be there) or OFF. Sets TIDE_HAS_CUDA.
+# The CUDA toolkit with nvcc: TIDE_CUDA is AUTO (use it where it is), ON (it must be there) or OFF. Sets TIDE_HAS_CUDA.
 set(TIDE_CUDA AUTO CACHE STRING "CUDA plug-ins and their tests: AUTO, ON or OFF")
 set_property(CACHE TIDE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TIDE_HAS_CUDA FALSE)
 if(NOT TIDE_CUDA STREQUAL "OFF")
   find_package(CUDAToolkit 13.0 QUIET)
-  if(CUDAToolkit_FOUND)
+  if(CUDAToolkit_FOUND AND CUDAToolkit_NVCC_EXECUTABLE)
     set(TIDE_HAS_CUDA TRUE)
   elseif(TIDE_CUDA STREQUAL "AUTO")
-    message(STATUS "CUDA: no toolkit of version 13.0 or later: built without it")
+    message(STATUS "CUDA: no toolkit with nvcc, 13.0 or later: built without it")
   else()
-    message(FATAL_ERROR "TIDE_CUDA=${TIDE_CUDA}, and no CUDA toolkit of version 13.0 or later was found")
+    message(FATAL_ERROR "TIDE_CUDA=${TIDE_CUDA}, and no CUDA toolkit with nvcc, 13.0 or later, was found")
   endif()
 endif()

@@ -13,6 +13,10 @@ extern "C" {
 
 /// Name of the environment variable through which processes find a running collector: the trace's absolute path.
 #define TIDE_COLLECTOR_ENV "TIDEMARK_COLLECT"
+/// How `tidemark record` hands its options for rings to the programs that it starts.
+#define TIDE_RING_EVENTS_ENV "TIDEMARK_RING_EVENTS"
+#define TIDE_ON_FULL_ENV "TIDEMARK_ON_FULL"
+#define TIDE_MAX_WAIT_ENV "TIDEMARK_MAX_WAIT"
 
 typedef struct tide_collector_options {
     const char *path;

@@ -51,4 +51,9 @@ _Static_assert(sizeof(tide__event) == 80, "batches and queues of events are size
 /// Whether the event is one of the allocators', about a kind of memory on a device.
 static inline bool tide__event_is_memory(const tide__event *e) { return e->op < TIDE__OP_SCOPE_ENTER; }
 
+/// Whether a sample of a device says what can be: of no block, and no more bytes in use than there are.
+static inline bool tide__event_is_true_usage(const tide__event *e) {
+    return e->device > 0 && e->kind == TIDE_KIND_DEFAULT && e->block_id == 0 && e->requested_bytes <= e->reserved_bytes;
+}
+
 #endif

@@ -110,6 +110,7 @@ typedef struct tide_trace_event {
     const char *kind, *device, *allocator, *name, *scope; ///< "" for none; borrowed
     int64_t scope_index, run_id;                          ///< -1, 0: none
     uint32_t thread;
+    uint32_t process; ///< number of the process, from 0: block numbers, addresses and streams are its own
 } tide_trace_event;
 /// Up to `max` events from number `from` on (or from the first that is left), into an array of the caller's. *n 0:
 /// behind the last.

@@ -5,6 +5,7 @@
 #define TIDE_REPORTS_GATHER_H
 
 #include "analysis/compare.h"
+#include "analysis/device_memory.h"
 #include "analysis/pools.h"
 #include "analysis/space.h"
 #include "planner/process_need.h"
@@ -67,6 +68,12 @@ typedef struct tide_report_buffer {
     bool open; ///< never freed
 } tide_report_buffer;
 
+/// Who has bytes of a device when most of it is in use; names are borrowed.
+typedef struct tide_report_device_part {
+    const char *device, *of, *name;
+    uint64_t bytes;
+} tide_report_device_part;
+
 /// When a pool was fragmented most, and whose blocks split it then.
 typedef struct tide_report_worst {
     bool is_known;
@@ -82,14 +89,19 @@ typedef struct tide_report_side {
     uint64_t *predicted; ///< [n_columns] highest prediction of the plan, beside a trace; NULL: none
     uint64_t *reserved;  ///< [n_columns] most that was taken from the system; NULL: not known
     size_t n_columns;
-    bool steps_are_columns;    ///< of a plan: a column is a step
-    tide_explanation why;      ///< at the peak; of a planned run where most of its buffer is in use
-    tide_pools pools;          ///< at the peak
-    tide_pool_history history; ///< of the pools, over the whole axis
-    tide_report_worst *worst;  ///< [pools.n]
-    tide_leaks leaks;          ///< of a trace
-    tide_space space;          ///< no regions: nothing has a place
-    tide_report_step *steps;   ///< [n_steps]
+    bool steps_are_columns;                ///< of a plan: a column is a step
+    tide_explanation why;                  ///< at the peak; of a planned run where most of its buffer is in use
+    tide_pools pools;                      ///< at the peak
+    tide_pool_history history;             ///< of the pools, over the whole axis
+    tide_report_worst *worst;              ///< [pools.n]
+    tide_device_memory device_memory;      ///< of a trace: all devices but the CPU
+    tide_device_figures *device_columns;   ///< [devices][TIDE_REPORT_POOL_COLUMNS]
+    tide_device_row *devices;              ///< [device_memory.n]
+    tide_report_device_part *device_parts; ///< [n_device_parts]
+    size_t n_device_parts, cap_device_parts;
+    tide_leaks leaks;        ///< of a trace
+    tide_space space;        ///< no regions: nothing has a place
+    tide_report_step *steps; ///< [n_steps]
     size_t n_steps;
     tide_report_weights weights;
     uint32_t *largest; ///< [n_largest] items that the page shows without a script: the first n_alive are alive at the
@@ -133,6 +145,10 @@ tide_status tide_report_choose(tide_report_side *s, tide_error *err) TIDE_NODISC
 tide_status tide_report_find_repeats(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 void tide_report_repeats_deinit(tide_report_side *s);
 bool tide_report_is_repeated(const tide_report_side *s, uint32_t item);
+/// Finds where the bytes of devices are: `device_memory` and what follows it. TIDE_ERR_NOMEM, and the errors of reading
+/// a trace.
+tide_status tide_report_find_devices(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
+void tide_report_devices_deinit(tide_report_side *s);
 /// Finds `rooms` and `buffers` of a side whose pools are known. TIDE_ERR_NOMEM, and the errors of reading a trace.
 tide_status tide_report_find_rooms(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 /// Whether it went through the whole program, so that its steps are those of the subject, one by one.

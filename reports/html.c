@@ -308,6 +308,28 @@ static void add_pools(const tide_report *r, const tide_report_side *s, const cha
     tide_text_add(out, "</div>\n</section>\n");
 }
 
+// ---- devices ----
+
+static void add_devices(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
+    if (s->device_memory.n == 0 || s->device_columns == NULL) return;
+    const char *side = !r->has_b ? "" : of[0] == 'a' ? ": A" : ": B";
+    tide_text_addf(
+        out,
+        "<section class=\"devices\">\n<h2>Devices over time%s</h2>\n<p class=\"mute\">What is in use of each "
+        "device, by all processes, as its driver said now and then: between two samples what is unexplained "
+        "stays as it was. The tables of devices have the numbers of the peak.</p>\n",
+        side);
+    tide_report_devices_legend(out);
+    tide_text_addf(out, "<div class=\"scroll\" role=\"region\" aria-label=\"Devices over time%s\" tabindex=\"0\">\n",
+                   side);
+    tide_report_add_picture(
+        tide_report_svg_devices, r, s,
+        "What of each device allocators have, what was taken outside of them, what is unexplained and "
+        "what is free over time; the table of devices has the numbers of the peak",
+        -1, out);
+    tide_text_add(out, "</div>\n</section>\n");
+}
+
 // ---- all ----
 
 static void add_side(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
@@ -394,6 +416,8 @@ void tide_report_html(const tide_report *r, tide_text *out) {
     }
     add_pools(r, &r->a, "a", out);
     if (r->has_b) add_pools(r, &r->b, "b", out);
+    add_devices(r, &r->a, "a", out);
+    if (r->has_b) add_devices(r, &r->b, "b", out);
     if (r->a.items->n > 0) add_why(&r->a, r->has_b ? "A" : "", out);
     if (r->has_b && r->b.items->n > 0) add_why(&r->b, "B", out);
     add_tables(r, out);

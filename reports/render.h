@@ -47,6 +47,10 @@ int tide_report_svg_weights(const tide_report *r, const tide_report_side *s, tid
 int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide_text *inner);
 /// Each allocator and each pool of the plan over time: used, cached, where it grew and shrank. Nothing without pools.
 int tide_report_svg_pools(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// Each device but the CPU over time: allocators, outside of them, unexplained, free. Nothing without devices.
+int tide_report_svg_devices(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// What its areas are.
+void tide_report_devices_legend(tide_text *out);
 /// Memory at the peak: addresses upwards, who lies where. Narrower than the others: it stands beside them.
 enum { TIDE_REPORT_MAP_WIDTH = 380 };
 int tide_report_svg_map(const tide_report *r, const tide_report_side *s, tide_text *inner);

@@ -7,56 +7,7 @@
 
 #include "analysis/html_text.h"
 #include "reports/render.h"
-
-// ---- what the pictures share: one time axis with the same edges and ticks ----
-
-enum { PLOT_WIDTH = 1060, PLOT_LEFT = 190, PLOT_RIGHT = 1044 }; // user units of the SVG
-
-enum { N_TICKS = 9 };
-
-static uint64_t span_of(const tide_subject_facts *f) {
-    return f->end > f->begin ? (uint64_t)f->end - (uint64_t)f->begin : 1;
-}
-
-/// Horizontal position of `t`, held inside the plot.
-static double plot_x(const tide_subject_facts *f, int64_t t) {
-    if (t <= f->begin) return PLOT_LEFT;
-    if (t >= f->end) return PLOT_RIGHT;
-    const double at = (double)((uint64_t)t - (uint64_t)f->begin) / (double)span_of(f);
-    return PLOT_LEFT + at * (PLOT_RIGHT - PLOT_LEFT);
-}
-
-static uint64_t tick_time(uint64_t span) {
-    uint64_t each = 1;
-    for (int i = 0; span / each > N_TICKS && each < UINT64_MAX / 10; i++) each = i % 3 == 1 ? each / 2 * 5 : each * 2;
-    return each;
-}
-
-/// Ticks at 1, 2 or 5 times a power of ten: a grid line from `top` to `bottom` and a label at `label_y`; the axis' name
-/// at the left.
-static void add_ticks(const tide_subject_facts *f, int top, int bottom, int label_y, tide_text *out) {
-    const uint64_t span = span_of(f), each = tick_time(span);
-    const uint64_t past = ((uint64_t)f->begin - (uint64_t)f->origin) % each; // round numbers since the origin
-    for (uint64_t at = past == 0 ? 0 : each - past; at < span; at += each) {
-        const int64_t t = (int64_t)((uint64_t)f->begin + at);
-        char label[48];
-        const double x = plot_x(f, t);
-        tide_text_addf(out, "<line class=\"grid\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>", x, x, top, bottom);
-        // The last label must not leave the picture.
-        tide_text_addf(out, "<text class=\"l\" x=\"%.1f\" y=\"%d\"%s>%s</text>\n", x, label_y,
-                       x > PLOT_RIGHT - 40 ? " text-anchor=\"end\"" : "",
-                       tide_report_format_time(f, t, false, label, sizeof label));
-        if (at > UINT64_MAX - each) break;
-    }
-    tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", PLOT_LEFT - 8, label_y,
-                   f->axis == TIDE_AXIS_STEPS ? "step" : "time");
-}
-
-/// The dashed line of the peak.
-static void add_peak_line(const tide_subject_facts *f, int top, int bottom, tide_text *out) {
-    const double x = plot_x(f, f->peak.t);
-    tide_text_addf(out, "<line class=\"peakl\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n", x, x, top, bottom);
-}
+#include "reports/svg_axis.h"
 
 static void hatch(int id, const char *turn, const char *mark, tide_text *out) {
     tide_text_addf(out,
@@ -138,7 +89,9 @@ static void add_outline(const char *class, const y_scale *s, const uint64_t *byt
     tide_text_add(out, area ? "z\"/>\n" : "\"/>\n");
 }
 
-static bool peak_is_right(const tide_subject_facts *f) { return plot_x(f, f->peak.t) > (PLOT_LEFT + PLOT_RIGHT) / 2.0; }
+static bool peak_is_right(const tide_subject_facts *f) {
+    return tide__svg_x(f, f->peak.t) > (PLOT_LEFT + PLOT_RIGHT) / 2.0;
+}
 
 /// A labelled line. The label stands on the side where the peak's is not.
 static void add_level(const tide_subject_facts *f, const y_scale *s, uint64_t height, const char *class,
@@ -169,9 +122,9 @@ static void add_levels(const tide_subject_facts *f, const y_scale *s, tide_text 
 
 static void add_peak(const tide_subject_facts *f, const y_scale *s, tide_text *out) {
     char size[24], when[48];
-    const double x = plot_x(f, f->peak.t), y = y_of(s, f->peak_bytes);
+    const double x = tide__svg_x(f, f->peak.t), y = y_of(s, f->peak_bytes);
     const bool left = peak_is_right(f);
-    add_peak_line(f, CURVE_TOP - 8, CURVE_BOTTOM, out);
+    tide__svg_add_peak_line(f, CURVE_TOP - 8, CURVE_BOTTOM, out);
     tide_text_addf(out, "<circle class=\"peakd\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>", x, y);
     tide_text_addf(out, "<text class=\"peakt\" x=\"%.1f\" y=\"%d\"%s>peak %s at %s</text>\n", left ? x - 6.0 : x + 6.0,
                    CURVE_TOP - 12, left ? " text-anchor=\"end\"" : "",
@@ -197,8 +150,8 @@ static int add_executions(const tide_subject_facts *f, int top, tide_text *out) 
     for (size_t i = 0; i < x->n; i++) {
         const tide_execution *e = &x->items[i];
         if (e->lane >= n_lanes) continue;
-        const double x0 = plot_x(f, (int64_t)e->begin_ns);
-        const double x1 = plot_x(f, e->last_event != UINT64_MAX ? (int64_t)e->end_ns : f->end);
+        const double x0 = tide__svg_x(f, (int64_t)e->begin_ns);
+        const double x1 = tide__svg_x(f, e->last_event != UINT64_MAX ? (int64_t)e->end_ns : f->end);
         char name[32];
         snprintf(name, sizeof name, "%zu", i);
         const double width = (double)LANE_CHAR * (double)strlen(name) + 6.0;
@@ -224,8 +177,9 @@ static int add_step_names(const tide_report_side *s, int top, tide_text *out) {
     for (int pass = 0; pass < 2; pass++) {
         if (pass == 1) tide_text_add(out, "<g class=\"steps\">\n");
         for (size_t i = 0; i < s->n_steps; i++) {
-            const double x = plot_x(f, s->steps[i].begin), width = LANE_CHAR * (double)strlen(s->steps[i].name) + 6.0;
-            end = i + 1 < s->n_steps ? plot_x(f, s->steps[i + 1].begin) : PLOT_RIGHT;
+            const double x = tide__svg_x(f, s->steps[i].begin),
+                         width = LANE_CHAR * (double)strlen(s->steps[i].name) + 6.0;
+            end = i + 1 < s->n_steps ? tide__svg_x(f, s->steps[i + 1].begin) : PLOT_RIGHT;
             if (pass == 0 && end - x < width) return 0;
             if (pass == 0) continue;
             tide_text_addf(out, "<text class=\"l\" x=\"%.1f\" y=\"%d\">", x + 3.0, top + 12);
@@ -249,7 +203,7 @@ int tide_report_svg_curve(const tide_report *r, const tide_report_side *side, ti
     const bool shows_capacity = capacity > 0 && capacity / 4 < s.top;
     if (shows_capacity && capacity > s.top) s.top = capacity;
     add_y_ticks(&s, out);
-    add_ticks(f, CURVE_TOP, CURVE_BOTTOM, CURVE_LABEL_Y, out);
+    tide__svg_add_ticks(f, CURVE_TOP, CURVE_BOTTOM, CURVE_LABEL_Y, out);
     add_outline("max", &s, side->max, side->n_columns, true, out);
     if (!side->steps_are_columns) add_outline("min", &s, side->min, side->n_columns, true, out);
     if (side->predicted != NULL) add_outline("predicted", &s, side->predicted, side->n_columns, false, out);
@@ -307,9 +261,10 @@ static void add_pool_marks(const tide_report_side *s, const tide_pool *p, int y,
         const tide_pool_mark *m = &s->history.marks[i];
         char size[24], when[48];
         if (m->pool != p->number || m->t < s->facts->begin) continue;
-        tide_text_addf(out, "<path class=\"mark\" d=\"M%.1f %dl%d %dh%dz\"><title>%s %s at %s", plot_x(s->facts, m->t),
-                       m->is_growth ? y - MARK : y + MARK, -MARK, m->is_growth ? 2 * MARK : -2 * MARK, 2 * MARK,
-                       m->is_growth ? "took" : "gave back", tide_format_bytes(m->bytes, size, sizeof size),
+        tide_text_addf(out, "<path class=\"mark\" d=\"M%.1f %dl%d %dh%dz\"><title>%s %s at %s",
+                       tide__svg_x(s->facts, m->t), m->is_growth ? y - MARK : y + MARK, -MARK,
+                       m->is_growth ? 2 * MARK : -2 * MARK, 2 * MARK, m->is_growth ? "took" : "gave back",
+                       tide_format_bytes(m->bytes, size, sizeof size),
                        tide_report_format_time(s->facts, m->t, true, when, sizeof when));
         if (m->why[0] != '\0') {
             tide_text_add(out, ", for ");
@@ -348,11 +303,11 @@ int tide_report_svg_pools(const tide_report *r, const tide_report_side *s, tide_
     const size_t n = s->pools.n < TIDE_REPORT_MAX_POOLS ? s->pools.n : TIDE_REPORT_MAX_POOLS;
     if (n == 0 || s->history.columns == NULL) return 0;
     const int height = POOL_HEIGHT + POOL_GAP, bottom = POOL_TOP + height * (int)n;
-    add_ticks(s->facts, POOL_TOP, bottom, bottom + 14, out);
+    tide__svg_add_ticks(s->facts, POOL_TOP, bottom, bottom + 14, out);
     for (size_t i = 0; i < n; i++)
         if (s->pools.items[i].number < s->history.n_pools)
             add_pool(s, &s->pools.items[i], POOL_TOP + height * (int)i, out);
-    add_peak_line(s->facts, POOL_TOP, bottom, out);
+    tide__svg_add_peak_line(s->facts, POOL_TOP, bottom, out);
     return bottom + 22;
 }
 
@@ -409,7 +364,7 @@ static void add_names(const tide_report_side *s, const lives *l, tide_text *out)
 /// A bar is a thick line.
 static void add_bar(const tide_report_side *s, const lives *l, size_t row, int64_t begin, int64_t end, tide_text *out) {
     const int bar = l->height > 4 ? l->height - 3 : l->height - 1;
-    const double x0 = plot_x(s->facts, begin), x1 = plot_x(s->facts, end);
+    const double x0 = tide__svg_x(s->facts, begin), x1 = tide__svg_x(s->facts, end);
     tide_text_addf(out, "<path d=\"M%.1f %gh%.1f\">", x0, LIVES_TOP + l->height * (double)row + bar / 2.0,
                    x1 - x0 < 1.0 ? 1.0 : x1 - x0);
 }
@@ -444,10 +399,10 @@ static int draw_lives(const tide_report_side *s, bool weights, const uint32_t *i
     l.height = AIM_HEIGHT / (int)l.n;
     l.height = l.height < MIN_ROW ? MIN_ROW : l.height > MAX_ROW ? MAX_ROW : l.height;
     const int bottom = LIVES_TOP + l.height * (int)l.n;
-    add_ticks(s->facts, LIVES_TOP - 6, bottom, LIVES_TOP - 10, out);
+    tide__svg_add_ticks(s->facts, LIVES_TOP - 6, bottom, LIVES_TOP - 10, out);
     add_names(s, &l, out);
     for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_bars(s, &l, f, out);
-    add_peak_line(s->facts, LIVES_TOP - 6, bottom, out);
+    tide__svg_add_peak_line(s->facts, LIVES_TOP - 6, bottom, out);
     return bottom + 8;
 }
 
@@ -511,8 +466,8 @@ static void add_items(const tide_report_side *s, const band *bands, size_t n, in
         const tide_region *region = &s->space.regions[g];
         const double scale = region->bytes > 0 ? bands[g].height / (double)region->bytes : 0.0;
         const double y = bands[g].top + bands[g].height - (double)(hi - region->at) * scale;
-        const double x0 = plot_x(s->facts, tide_items_begin(s->items, i)),
-                     x1 = plot_x(s->facts, tide_items_end(s->items, i));
+        const double x0 = tide__svg_x(s->facts, tide_items_begin(s->items, i)),
+                     x1 = tide__svg_x(s->facts, tide_items_end(s->items, i));
         if (!any) tide_text_addf(out, "<path class=\"k%d tile\" d=\"", fill);
         any = true;
         add_box(out, x0, y, x1 - x0 < 1.0 ? 1.0 : x1 - x0, (double)(hi - lo) * scale);
@@ -526,7 +481,7 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
     const size_t n = s->space.n < MAX_REGIONS ? s->space.n : MAX_REGIONS;
     if (n == 0) return 0;
     make_bands(&s->space, bands, n);
-    add_ticks(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, MEMORY_TOP - 10, out);
+    tide__svg_add_ticks(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, MEMORY_TOP - 10, out);
     for (size_t i = 0; i < n; i++) add_region(&s->space.regions[i], &bands[i], out);
     for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_items(s, bands, n, f, out);
     for (size_t i = 0; i < n; i++) {
@@ -536,7 +491,7 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
         tide_text_addf(out, "<line class=\"boundl\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PLOT_LEFT,
                        PLOT_RIGHT, y, y);
     }
-    add_peak_line(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, out);
+    tide__svg_add_peak_line(s->facts, MEMORY_TOP - 6, MEMORY_TOP + MEMORY_HEIGHT, out);
     return MEMORY_TOP + MEMORY_HEIGHT + 8;
 }
 
@@ -566,6 +521,7 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
         const char *label;
     } pictures[] = {{tide_report_svg_curve, "Live bytes over time"},
                     {tide_report_svg_pools, "Pools over time"},
+                    {tide_report_svg_devices, "Devices over time"},
                     {tide_report_svg_alive, "Lifetimes, alive at the peak"},
                     {tide_report_svg_map, "Memory at the peak, addresses upwards"},
                     {tide_report_svg_not_alive, "Lifetimes, not alive at the peak"},

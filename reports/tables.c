@@ -43,6 +43,24 @@ static tide_table kinds(const tide_report_side *s) {
                         .n_rows = s->facts->n_kinds};
 }
 
+// ---- devices ----
+
+static const tide_column device_part_columns[] = {
+    {"device", "Device", NAME, TIDE_AT(tide_report_device_part, device)},
+    {"of", "Of", NAME, TIDE_AT(tide_report_device_part, of)},
+    {"name", "Who", NAME, TIDE_AT(tide_report_device_part, name)},
+    {"bytes", "Bytes", BYTES, TIDE_AT(tide_report_device_part, bytes)},
+};
+
+static tide_table device_parts(const tide_report_side *s) {
+    return (tide_table){.name = "device_parts",
+                        TIDE_COLUMNS(device_part_columns),
+                        .rows = s->device_parts,
+                        .row_bytes = sizeof *s->device_parts,
+                        .n_rows = s->n_device_parts,
+                        .facts = s->facts};
+}
+
 // ---- operators ----
 
 static void step_share(const void *row, tide_cell *v) {
@@ -259,6 +277,13 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
                    "count together."},
         {tide_table_of_pools(&view, &s->pools), .title = is_trace ? "Allocators at the peak" : "Pools and buffers",
          .what = words_for_pools(s)},
+        {tide_table_of_devices(&view, s->devices, s->device_memory.n), .title = "Devices",
+         .what =
+             "When most of each was in use, as its driver counts. Allocators is what the program's allocators have, "
+             "outside what was taken from the driver itself, unexplained the rest; off is how far the driver's number "
+             "is below the sum of both."},
+        {device_parts(s), .title = "Who has a device's bytes",
+         .what = "At the same moment. What lies outside is there twice, by the driver's function and by who asked."},
         {tide_table_of_leaks(&view, &s->leaks), .title = "Never freed",
          .what = "Grouped by who allocated them; those that grow first.",
          .empty = is_trace ? "Everything was freed." : NULL},

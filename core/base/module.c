@@ -35,7 +35,7 @@ static tide_status find_given(const tide_module *m, const char *given, char *pat
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "$%s is '%s': a path with a folder in it is wanted", m->variable,
                          given);
     if (access(given, F_OK) != 0)
-        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s is not there, where $%s says", given, m->variable);
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s is not there, where $%s says", given, m->variable);
     if ((size_t)snprintf(path, path_bytes, "%s", given) >= path_bytes)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "$%s is longer than a path can be", m->variable);
     return TIDE_OK;

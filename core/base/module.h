@@ -23,7 +23,7 @@ typedef struct tide_module {
 } tide_module;
 
 /// The path of the module's file, into `path`. @return TIDE_ERR_NOT_FOUND with the folders in the note,
-/// TIDE_ERR_INVALID when the variable holds no path
+/// TIDE_ERR_INVALID when the variable names no file that is there
 tide_status tide_module_find(const tide_module *m, char *path, size_t path_bytes, tide_error *err) TIDE_NODISCARD;
 
 /**

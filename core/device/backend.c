@@ -72,11 +72,6 @@ size_t tide_device_list(tide_device *out, size_t n_max) {
     return n;
 }
 
-uint64_t tide_device_new_id(void) {
-    static _Atomic uint64_t last_id;
-    return atomic_fetch_add(&last_id, 1) + 1;
-}
-
 // Registration.
 
 /// The first entry that must be there and is not; NULL when all are.

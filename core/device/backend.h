@@ -36,6 +36,12 @@ uint64_t tide_device_new_id(void);
 tide_status tide_device_mem_alloc(tide_device d, size_t size_bytes, size_t align_bytes, void **out,
                                   tide_error *err) TIDE_NODISCARD;
 void tide_device_mem_free(tide_device d, void *ptr);
+/// Whether the calling thread is in a call of a device's table that takes or gives memory: an allocator of tidemark's
+/// asked, and says so itself. A recorder that hears of the driver's calls leaves those out.
+bool tide_device_is_own_call(void);
+/// Around a call of the table's memory entries where it is made directly; they nest. The two above have it.
+void tide_device_own_call_enter(void);
+void tide_device_own_call_leave(void);
 /// True when `d` has page-locked host memory to give.
 bool tide_device_has_pinned(tide_device d);
 tide_status tide_device_copy(tide_device d, tide_stream_id stream, tide_copy_direction direction, void *dst,

@@ -79,6 +79,17 @@ static void notify_destroyed(tide_device device, tide_stream_id stream) {
     pthread_mutex_unlock(&lock);
 }
 
+// ---- memory for allocators of tidemark's ----
+
+static _Thread_local unsigned own_depth;
+
+bool tide_device_is_own_call(void) { return own_depth > 0; }
+void tide_device_own_call_enter(void) { own_depth++; }
+void tide_device_own_call_leave(void) {
+    TIDE_ASSERT(own_depth > 0);
+    own_depth--;
+}
+
 /// The table behind `d`, for a call that must be able to fail; NULL (and *st set) when `d` is not there.
 static const tide_device_ops *route(tide_device d, void **self, tide_status *st, tide_error *err) {
     *st = tide_device_require(d, err);
@@ -102,13 +113,19 @@ static tide_status no_entry(tide_device d, const char *what, tide_error *err) {
 
 tide_status tide_device_mem_alloc(tide_device d, size_t size_bytes, size_t align_bytes, void **out, tide_error *err) {
     ROUTE(d, err);
-    return ops->mem_alloc(self, d.index, size_bytes, align_bytes, out, err);
+    tide_device_own_call_enter();
+    const tide_status st = ops->mem_alloc(self, d.index, size_bytes, align_bytes, out, err);
+    tide_device_own_call_leave();
+    return st;
 }
 
 void tide_device_mem_free(tide_device d, void *ptr) {
     void *self;
     const tide_device_ops *ops = tide_device_find(d, &self);
-    if (ops != NULL && ptr != NULL) ops->mem_free(self, d.index, ptr);
+    if (ops == NULL || ptr == NULL) return;
+    tide_device_own_call_enter();
+    ops->mem_free(self, d.index, ptr);
+    tide_device_own_call_leave();
 }
 
 bool tide_device_has_pinned(tide_device d) {

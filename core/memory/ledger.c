@@ -259,7 +259,8 @@ static void take_event(tide_ledger *l, const tide_memory_event *e) {
     case TIDE_MEM_SEGMENT_ALLOC:
     case TIDE_MEM_SEGMENT_FREE:
     case TIDE_MEM_SNAPSHOT:
-        return; // memory of the allocator, a moment: no block
+    case TIDE_MEM_DEVICE_USAGE:
+        return; // memory of the allocator, a moment, a device: no block
     }
 }
 

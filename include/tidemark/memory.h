@@ -263,11 +263,13 @@ uint32_t tide_thread_id(void);
     XX(SEGMENT_FREE, 5, "segment_free")                                                                                \
     XX(OOM, 6, "oom")                                                                                                  \
     XX(POOL_DISCARD, 7, "pool_discard") /* all blocks in [address, address + reserved_bytes) go at once */             \
-    XX(SNAPSHOT, 8, "snapshot")         /* a moment with a name (tag); no block, no bytes */
+    XX(SNAPSHOT, 8, "snapshot")         /* a moment with a name (tag); no block, no bytes */                           \
+    XX(DEVICE_USAGE, 9, "device_usage") /* requested_bytes of the device's reserved_bytes are in use */
 
 /// What happened: TIDE_MEM_ALLOC, TIDE_MEM_FREE_COMPLETED, … of the list. A block is live from alloc to free_completed;
 /// free_requested between them says that its owner has given it up and another stream still uses it. Segments are what
-/// an allocator takes from the system.
+/// an allocator takes from the system. device_usage is a sample of a whole device, all processes included, as its
+/// driver counts: of kind DEFAULT, of no block, part of no sum.
 typedef enum tide_memory_op {
 #define XX(name, value, text) TIDE_MEM_##name = (value),
     TIDE_MEMORY_OP_MAP(XX)
@@ -280,7 +282,7 @@ typedef struct tide_memory_event {
     tide_memory_op op;
     uint64_t t_ns;     ///< CLOCK_MONOTONIC; 0: now
     uint64_t block_id; ///< unique within the process, never reused, below 2^48 (tide_block_new_id); 0 for oom,
-                       ///< pool_discard and snapshot
+                       ///< pool_discard, snapshot and device_usage
     tide_device device;
     tide_memory_kind kind;
     tide_stream_id stream;

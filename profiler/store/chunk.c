@@ -402,7 +402,7 @@ typedef struct known_shape {
     const tide__event *last;
     uint64_t *block;
     uint64_t *scope;
-    bool is_alloc;
+    bool is_alloc, is_usage;
 } known_shape;
 
 typedef struct decoder {
@@ -451,7 +451,8 @@ static __attribute__((noinline)) const uint8_t *get_names(decoder *c, const uint
                                        .last = before,
                                        .block = &c->block[thread][class_of(e.op)],
                                        .scope = &c->scope[thread],
-                                       .is_alloc = e.op == TIDE_MEM_ALLOC};
+                                       .is_alloc = e.op == TIDE_MEM_ALLOC,
+                                       .is_usage = e.op == TIDE_MEM_DEVICE_USAGE};
     return p;
 }
 
@@ -528,7 +529,8 @@ static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event
     }
     const uint64_t t_ns = (uint64_t)before->t_ns + dt;
     const uint64_t low = tag | *s->scope;
-    c->bad = is_wrong | ((int64_t)(dt | t_ns | block | requested | reserved | low) < 0) | (low > INT32_MAX);
+    c->bad = is_wrong | ((int64_t)(dt | t_ns | block | requested | reserved | low) < 0) | (low > INT32_MAX) |
+             (s->is_usage & ((block != 0) | (requested > reserved)));
     e->id = events[0].id + (int64_t)i;
     e->t_ns = (int64_t)t_ns;
     e->block_id = (int64_t)block;

@@ -137,6 +137,8 @@ unsigned tide__event_columns(int op) {
         return TIDE__HAS_STREAM | TIDE__HAS_RESERVED | TIDE__HAS_ADDRESS;
     case TIDE_MEM_OOM:
         return TIDE__HAS_STREAM | TIDE__HAS_REQUESTED;
+    case TIDE_MEM_DEVICE_USAGE:
+        return TIDE__HAS_REQUESTED | TIDE__HAS_RESERVED;
     case TIDE__OP_GAP:
         return TIDE__HAS_REQUESTED;
     case TIDE_MEM_SNAPSHOT:

@@ -594,6 +594,38 @@ static const tide__schema_item views[] = {
     {"marks", "CREATE VIEW marks AS\n"
               "SELECT e.id AS event_id, e.run_id, e.t_ns, coalesce(t.text, '') AS name, e.thread\n"
               "FROM event e LEFT JOIN name t ON t.id = e.tag_id WHERE e.op = 8"},
+    {"device_usage", "CREATE VIEW device_usage AS\n"
+                     "SELECT e.id AS event_id, e.run_id, e.t_ns, d.name AS device, e.requested_bytes AS used_bytes,\n"
+                     "       e.reserved_bytes AS total_bytes, e.thread\n"
+                     "FROM event e JOIN device d ON d.id = e.device WHERE e.op = 9"},
+    // Allocators: segments of those that tell them, blocks of the others. Outside: of each of the driver's functions
+    // the larger of both, for a pool's blocks lie in its segments. analysis/device_memory.c computes the same.
+    {"device_memory",
+     "CREATE VIEW device_memory AS\n"
+     "WITH driver(id) AS (SELECT id FROM name WHERE text GLOB 'cu[A-Z]*' OR text = 'module'),\n"
+     "told(device, allocator_id) AS (SELECT DISTINCT device, coalesce(allocator_id, 0) FROM event WHERE op = 4),\n"
+     "change(device, allocator_id, at, segments, blocks) AS (\n"
+     "  SELECT device, coalesce(allocator_id, 0), id, iif(op = 4, 1, -1) * reserved_bytes, 0\n"
+     "  FROM event WHERE op IN (4, 5)\n"
+     "  UNION ALL SELECT device, coalesce(allocator_id, 0), alloc_event, 0, reserved_bytes FROM block\n"
+     "  UNION ALL SELECT device, coalesce(allocator_id, 0), free_event, 0, -reserved_bytes FROM block\n"
+     "  WHERE free_event IS NOT NULL),\n"
+     "held(event_id, is_driver, bytes) AS (\n"
+     "  SELECT u.id, c.allocator_id IN (SELECT id FROM driver), CASE\n"
+     "    WHEN c.allocator_id IN (SELECT id FROM driver) THEN max(sum(c.segments), sum(c.blocks))\n"
+     "    WHEN (c.device, c.allocator_id) IN (SELECT device, allocator_id FROM told) THEN sum(c.segments)\n"
+     "    ELSE sum(c.blocks) END\n"
+     "  FROM event u JOIN change c ON c.device = u.device AND c.at < u.id\n"
+     "  WHERE u.op = 9 GROUP BY u.id, c.device, c.allocator_id),\n"
+     "known(event_id, allocators, outside) AS (\n"
+     "  SELECT event_id, sum(iif(is_driver, 0, bytes)), sum(iif(is_driver, bytes, 0)) FROM held GROUP BY event_id)\n"
+     "SELECT u.event_id, u.t_ns, u.device, u.used_bytes, u.total_bytes, coalesce(k.allocators, 0) AS "
+     "allocators_bytes,\n"
+     "       coalesce(k.outside, 0) AS outside_bytes,\n"
+     "       max(u.used_bytes - coalesce(k.allocators + k.outside, 0), 0) AS unexplained_bytes,\n"
+     "       max(coalesce(k.allocators + k.outside, 0) - u.used_bytes, 0) AS off_bytes,\n"
+     "       u.total_bytes - u.used_bytes AS free_bytes\n"
+     "FROM device_usage u LEFT JOIN known k ON k.event_id = u.event_id"},
     {"gaps",
      "CREATE VIEW gaps AS\n"
      "SELECT e.id AS event_id, e.run_id, e.t_ns, e.requested_bytes AS lost, e.thread FROM event e WHERE e.op = 18"},

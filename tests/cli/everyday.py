@@ -432,6 +432,15 @@ def _(t, typed):
         t.assertIn(name, page.text)
 
 
+@line("tidemark replay --limit 64MiB trace.db")
+def _(t, typed):
+    told = t.type(f"tidemark run --naive -n 2 -o trace.db model.onnx > made; {typed}")
+    peak = sqlite3.connect(t.dir / "trace.db").execute("SELECT peak_bytes FROM peak WHERE run_id = 0").fetchone()[0]
+    for name in ("(recorded)", "cpu", "cpu_caching", "stream_caching"):
+        t.assertRegex(told, rf"(?m)^{re.escape(name)} +{peak / 1024:.2f} KiB ")
+    t.assertIn("limit 64.00 MiB: cpu fits, cpu_caching fits, stream_caching fits", told)
+
+
 @line("tidemark allocators")
 def _(t, typed):
     told = t.type(typed)

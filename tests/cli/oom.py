@@ -45,6 +45,8 @@ COMMANDS = {
     "tui --once": ["tui", "--once", "m.json"],
     "tui of a trace": ["tui", "--once", "t.db"],
     "record": ["record", "-o", "new.db", "--", tidemark.PROGRAM, "run", "s.json"],
+    "replay": ["replay", "--check", "t.db"],
+    "replay -o": ["replay", "t.db", "-o", "new.db"],
     "allocators": ["allocators", "--json"],
     "devices": ["devices", "--json"],
     "operators": ["operators", "--json"],

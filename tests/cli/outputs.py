@@ -66,6 +66,7 @@ class Outputs(Case):
             "run thread": ["run", "-n", "1", "--recorder", "thread", LENET, "-o"],
             "compare": ["compare", "-n", "1", LENET, "-o"],
             "recover": ["trace", "t.db", "--recover", "-o"],
+            "replay": ["replay", "t.db", "-o"],
             "record": ["record", "-o"],
         }
 
@@ -115,7 +116,7 @@ class Outputs(Case):
         commands = (["plan", LENET], ["plan", "--json", LENET], ["run", "-n", "1", LENET], ["compare", "-n", "1", LENET],
                     ["export", LENET, "--to", "csv"], ["diff", LENET, LENET], ["check"], ["check", "--json"],
                     ["check", "--junit", "-"], ["trace", "t.db"], ["trace", "t.db", "--at", "peak", "--json"],
-                    ["sweep", "--align", "64", LENET], ["allocators"], ["devices"], ["operators"],
+                    ["sweep", "--align", "64", LENET], ["allocators"], ["devices"], ["replay", "t.db"], ["operators"],
                     ["tui", "plan.json", "--once"], ["--version"], ["plan", "--help"])
         with open("/dev/full", "wb") as full:
             for args in commands:

@@ -322,6 +322,7 @@ static void ask_mapping(CUdeviceptr p, CUmemGenericAllocationHandle h, const CUm
     rule("cuMemMap there again", "INVALID_VALUE", cuMemMap(p, MIB(4), 0, h, 0));
     rule("cuMemSetAccess", "ok", cuMemSetAccess(p, MIB(4), access, 1));
     rule("cuMemsetD8 there", "ok", cuMemsetD8(p, 1, MIB(4)));
+    MUST(cuCtxSynchronize()); // the work may still be on its way: cuMemUnmap need not wait for it
     rule("cuMemRelease while it is mapped", "ok", cuMemRelease(h));
     rule_number("  gives back", 0, before - used());
     rule("cuMemAddressFree while it is mapped", "INVALID_VALUE", cuMemAddressFree(p, MIB(64)));
@@ -369,6 +370,7 @@ static void ask_contexts(CUdevice device) {
     MUST(cuMemAlloc(&p, 4096));
     MUST(cuCtxPopCurrent(&second));
     rule("use of a block of a context that is not current", "ok", cuMemsetD8(p, 1, 10));
+    MUST(cuCtxSynchronize());
     MUST(cuCtxDestroy(second));
     rule("use of a block whose context is gone", "INVALID_VALUE", cuMemsetD8(p, 1, 10));
     rule("cuMemFree of it", "INVALID_VALUE", cuMemFree(p));

@@ -3,15 +3,17 @@
 
 No file includes a header of a higher floor, neighbours (views, reports, gate) do not know each other, only profiler/ includes
 SQLite, and no file calls a banned function. Inside the terminal view includes go one way, too: state, scene, draw, term, and
-above them what joins them. A public header (include/tidemark) stands on the lowest floor that needs its types; what it declares
-of higher floors is theirs all the same, and circles.py finds the caller below them. Usage: includes.py SOURCE_DIR
+above them what joins them. What is in a plug-in (cuda/) only plug-ins know. A public header (include/tidemark) stands on the
+lowest floor that needs its types; what it declares of higher floors is theirs all the same, and circles.py finds the caller
+below them. Usage: includes.py SOURCE_DIR
 """
 import pathlib
 import re
 import sys
 
-FLOORS = ["core/base", "core/device", "core/memory", "core/tensor", "core/graph", "core/ops", "core/runtime", "planner",
-          "profiler", "analysis", "tui/tui.h", "tui/state", "tui/scene", "tui/draw", "tui/term", "tui reports gate", "cli"]
+FLOORS = ["core/base", "core/device", "cuda/kernels cuda/driver", "cuda/device", "core/memory", "core/tensor", "core/graph",
+          "core/ops", "core/runtime", "planner", "profiler", "analysis", "tui/tui.h", "tui/state", "tui/scene", "tui/draw", "tui/term",
+          "tui reports gate", "cli cuda"]
 RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
 # Each public header, and the lowest floor that needs its types.
 PUBLIC = {"tidemark/status.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime",
@@ -39,6 +41,8 @@ def faults(path, text):
         theirs = floor(header)
         if theirs is None or RANK[theirs] > RANK[mine]:
             yield f"includes {header}, which is not below it"
+        elif theirs.startswith("cuda") and not mine.startswith("cuda"):
+            yield f"includes {header}: plug-ins are opened, and nothing of the program knows what is in them"
         elif are_neighbours(mine, theirs):
             yield f"includes {header}: neighbours on one floor do not know each other"
     if mine != "profiler" and "<sqlite3.h>" in text:
@@ -50,7 +54,7 @@ def faults(path, text):
 def main():
     root = pathlib.Path(sys.argv[1])
     n_files = n_includes = n_faults = 0
-    for top in ("include", "core", "planner", "profiler", "analysis", "tui", "reports", "gate", "cli"):
+    for top in ("include", "core", "planner", "profiler", "analysis", "tui", "reports", "gate", "cli", "cuda"):
         for file in sorted((root / top).rglob("*.[ch]*")):
             path, text = file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
             n_files += 1

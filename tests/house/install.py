@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`cmake --install` puts the program, its man page, the plug-in for several processes and the public headers under a prefix, and
-nothing else. Usage: install.py CMAKE BUILD_DIR LIBDIR HAS_PLUG_IN (0 or 1)"""
+"""`cmake --install` puts the program, its man page, its plug-ins and the public headers under a prefix, and nothing else.
+Usage: install.py CMAKE BUILD_DIR LIBDIR HAS_MPI HAS_CUDA (0 or 1)"""
 import pathlib
 import subprocess
 import sys
@@ -10,10 +10,12 @@ from headers import HEADERS
 
 
 def main():
-    cmake, build, libdir, has_plug_in = sys.argv[1:5]
+    cmake, build, libdir, has_mpi, has_cuda = sys.argv[1:6]
     wanted = {"bin/tidemark", "share/man/man1/tidemark-tui.1", *(f"include/tidemark/{name}" for name in HEADERS)}
-    if has_plug_in == "1":
+    if has_mpi == "1":
         wanted.add(f"{libdir}/tidemark/tidemark_mpi.so")
+    if has_cuda == "1":
+        wanted |= {f"{libdir}/tidemark/libtidemark-cuda.so", f"{libdir}/tidemark/libtidemark-cupti.so"}
     with tempfile.TemporaryDirectory() as prefix:
         subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         root = pathlib.Path(prefix)

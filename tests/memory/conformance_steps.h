@@ -159,6 +159,7 @@ static void tally_on_memory(void *self, const tide_memory_event *event) {
         break;
     case TIDE_MEM_POOL_DISCARD:
     case TIDE_MEM_SNAPSHOT:
+    case TIDE_MEM_DEVICE_USAGE:
         break; // no allocator of ours tells these
     }
 }

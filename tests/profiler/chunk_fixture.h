@@ -114,6 +114,7 @@ static inline void check_extremes(encode_function *encode, describe_function *de
             in[i] = extreme_event(&rng);
             const tide__event *other = &in[i > 0 ? tide_rng_below(&rng, i) : 0];
             if (i > 0 && tide_rng_below(&rng, 4) == 0) in[i].block_id = other->block_id;
+            if (in[i].op == TIDE_MEM_DEVICE_USAGE) in[i].block_id = 0;
             if (i > 0 && tide_rng_below(&rng, 4) == 0) in[i].address = other->address;
             in[i].id = first + (int64_t)i;
             const int64_t room = INT64_MAX - t_ns, step = extreme(&rng, 63);

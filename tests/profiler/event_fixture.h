@@ -169,6 +169,14 @@ static const uint8_t all_ops[] = {
 #undef XX
 };
 
+/// What only a sample of a device must be.
+static inline void become_usage(tide__event *e) {
+    e->block_id = 0;
+    e->kind = TIDE_KIND_DEFAULT;
+    if (e->device == 0) e->device = 1;
+    if (e->requested_bytes > e->reserved_bytes) e->requested_bytes = e->reserved_bytes / 2;
+}
+
 /// An event that is allowed and looks like no other.
 static inline tide__event extreme_event(tide_rng *rng) {
     tide__event e = {.op = all_ops[tide_rng_below(rng, sizeof all_ops)],
@@ -186,6 +194,7 @@ static inline tide__event extreme_event(tide_rng *rng) {
                      .kind = (uint8_t)tide_rng_below(rng, TIDE_N_KINDS)};
     if (e.op <= TIDE_MEM_FREE_COMPLETED && e.device == 0) e.device = 1;
     if (e.op > TIDE_MEM_FREE_COMPLETED && tide_rng_below(rng, 2) == 0) e.kind = TIDE__NO_KIND;
+    if (e.op == TIDE_MEM_DEVICE_USAGE) become_usage(&e);
     return e;
 }
 

@@ -42,8 +42,12 @@ int tide_tui_overlay_max_top(const tide_tui_scene *s, const tide_tui_glyphs *gly
 
 /// POOLS: a sentence, the table of pools, these over time, a line that separates, the table of leaks.
 typedef struct tide_tui_pools_parts {
-    tide_tui_rect sentence, pools, bands, rule, leaks; ///< h == 0: left out
+    tide_tui_rect sentence, devices, pools, bands, rule, leaks; ///< h == 0: left out
 } tide_tui_pools_parts;
+/// Where the bytes of devices are: figures at the cursor, and over time in the columns of the curve. Lines that they
+/// take of `h`, `w` wide.
+int tide_tui_device_lines(const tide_tui_scene *s, int w, int h);
+void tide_tui_draw_devices(const tide_tui_view *v, tide_tui_rect r);
 /// Pools over time, in the columns of the curve.
 void tide_tui_draw_pool_bands(const tide_tui_view *v, tide_tui_rect r);
 /// When the selected pool took or gave back memory before the cursor; "": never, as far as is known. `told`: the row

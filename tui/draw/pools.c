@@ -356,6 +356,9 @@ tide_tui_pools_parts tide_tui_pools_divide(const tide_tui_scene *s, tide_tui_rec
         y += lines;
         left -= lines;
     }
+    parts.devices = (tide_tui_rect){body.x + 1, y, body.w - 2, tide_tui_device_lines(s, body.w - 2, left)};
+    y += parts.devices.h;
+    left -= parts.devices.h;
     put_bands(s, &parts, says_leaks, &left);
     // Leaks have what pools leave, and at least half of it when both are long; below six lines the selection decides.
     const int want_leaks = 1 + (n_leaks > 0 ? 1 + n_leaks : 1), want_pools = 1 + (n_pools > 0 ? n_pools : 1);
@@ -416,6 +419,7 @@ void tide_tui_draw_pools(const tide_tui_view *v) {
         tide_tui_lines p = {.v = v, .r = parts.sentence};
         tide_tui_lines_wrap(&p, 0, sentence, TIDE_TUI_ROLE_TEXT);
     }
+    tide_tui_draw_devices(v, parts.devices);
     if (s->pools->n == 0) {
         if (parts.pools.h > 0)
             tide_tui_text(v, body.x + 1, parts.pools.y, body.w - 2, "No allocator holds anything at this moment.",

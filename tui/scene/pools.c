@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Pools: what they hold at the cursor and over time, whether a request would be served, which tensors pass through
-// them; and leaks. See scene_parts.h.
+// them; devices; and leaks. See scene_parts.h.
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
 
@@ -146,6 +146,48 @@ static tide_status tensors(tide__frame *f) {
     return TIDE_OK;
 }
 
+typedef struct devices_query {
+    tide_device_memory memory;
+    tide_device_row *rows; ///< [memory.n] at the cursor
+} devices_query;
+
+static void release_devices(void *ctx) {
+    devices_query *d = ctx;
+    tide_device_memory_deinit(&d->memory);
+    tide_host_free(d->rows);
+    tide_host_free(d);
+}
+
+static tide_status run_devices(void *ctx, tide_subject *a, tide_subject *b, const tide_progress *progress,
+                               tide_error *err) {
+    (void)b;
+    (void)progress;
+    devices_query *d = ctx;
+    TIDE_TRY(tide_device_memory_make(tide_subject_trace(a), NULL, &d->memory, err));
+    return d->memory.n > 0 ? TIDE_NEW(&d->rows, d->memory.n, err, "for devices") : TIDE_OK;
+}
+
+/// Where the bytes of devices are: found once, looked up at the cursor.
+static tide_status devices(tide__frame *f, tide_moment at) {
+    if (!f->out->a->is_trace) return TIDE_OK;
+    const uint64_t key = tide__key(tide__key(0, f->cache->a_serial), 'd');
+    if (tide__query_is_needed(f->cache, TIDE__QUERY_DEVICES, key)) {
+        devices_query *q;
+        TIDE_TRY(TIDE_NEW(&q, 1, f->err, "for a question"));
+        TIDE_TRY(tide__query_start(f->cache, TIDE__QUERY_DEVICES, key, tide__is_small(f->st->a), run_devices,
+                                   release_devices, q, f->err));
+    }
+    devices_query *q = tide__query_result_of(f, TIDE__QUERY_DEVICES, key, TIDE_TUI_PANE_POOLS);
+    if (q == NULL || q->memory.n == 0) return TIDE_OK;
+    for (size_t i = 0; i < q->memory.n; i++) {
+        const tide_device_lane *lane = &q->memory.lanes[i];
+        q->rows[i] = (tide_device_row){lane->device, at.t, tide_device_at(lane, at)};
+    }
+    f->out->device_memory = &q->memory;
+    f->out->devices = q->rows;
+    return TIDE_OK;
+}
+
 typedef struct leaks_query {
     tide_leaks leaks;
     bool is_there;
@@ -230,5 +272,6 @@ tide_status tide__scene_pools(tide__frame *f) {
     TIDE_TRY(tide__scene_pools_b(f));
     TIDE_TRY(request(f));
     TIDE_TRY(tensors(f));
+    TIDE_TRY(devices(f, at));
     return leaks(f);
 }

@@ -9,6 +9,7 @@
 
 #include "analysis/bands.h"
 #include "analysis/compare.h"
+#include "analysis/device_memory.h"
 #include "analysis/pools.h"
 #include "analysis/space.h"
 #include "tui/state/state.h"
@@ -95,7 +96,9 @@ typedef struct tide_tui_scene {
     const char *b_pools_error;               ///< why B's are not known; NULL: nothing is wrong
     const tide_pool_request
         *pool_request; ///< of the selected pool at the cursor; NULL: none was asked, or not known yet
-    const tide_pool_tensors *pool_tensors; ///< of a colouring plan; NULL: there is none, or not known yet
+    const tide_pool_tensors *pool_tensors;   ///< of a colouring plan; NULL: there is none, or not known yet
+    const tide_device_memory *device_memory; ///< NULL: no device but the CPU, or not known yet
+    const tide_device_row *devices;          ///< [device_memory->n] at the cursor
     const tide_leaks *leaks;
     const tide_diff *diff;
     const tide_edit_advice *advice; ///< [n_advice]

@@ -303,6 +303,7 @@ size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_
         out[n++] = tide_table_of_pools(&view, s->pools);
         out[n++] = tide_table_of_leaks(&view, s->leaks);
         out[n++] = tide_table_of_pool_tensors(&view, s->pool_tensors);
+        out[n++] = tide_table_of_devices(&view, s->devices, s->device_memory != NULL ? s->device_memory->n : 0);
         if (s->b_pools == NULL) return n;
         out[n] = tide_table_of_pools(&b_view, s->b_pools);
         out[n++].name = "b_rows";

@@ -16,13 +16,19 @@ static tide_status take_locked(tide_device device, size_t size_bytes, void **out
     void *self = NULL;
     const tide_device_ops *ops = tide_device_find(device, &self);
     if (ops == NULL) return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "pinned: the device is gone");
-    return ops->pinned_alloc(self, device.index, size_bytes, TIDE__SC_STEP_BYTES, out, err);
+    tide_device_own_call_enter();
+    const tide_status st = ops->pinned_alloc(self, device.index, size_bytes, TIDE__SC_STEP_BYTES, out, err);
+    tide_device_own_call_leave();
+    return st;
 }
 
 static void give_back_locked(tide_device device, void *base) {
     void *self = NULL;
     const tide_device_ops *ops = tide_device_find(device, &self);
-    if (ops != NULL) ops->pinned_free(self, device.index, base);
+    if (ops == NULL) return;
+    tide_device_own_call_enter();
+    ops->pinned_free(self, device.index, base);
+    tide_device_own_call_leave();
 }
 
 static tide_status take_plain(tide_device device, size_t size_bytes, void **out, tide_error *err) {

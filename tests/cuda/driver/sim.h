@@ -276,6 +276,8 @@ uint64_t sim_n_ranges(void);
 /// Address space without memory: 0 when there is none. `align` a power of two.
 uint64_t sim_map_reserve(uint64_t bytes, uint64_t align, uint64_t want);
 bool sim_map_open(uint64_t address, uint64_t bytes);
+/// The memory goes, the addresses stay reserved.
+void sim_map_close(uint64_t address, uint64_t bytes);
 /// Nothing of it may be poisoned.
 void sim_map_free(uint64_t address, uint64_t bytes);
 void sim_poison(uint64_t address, uint64_t bytes);

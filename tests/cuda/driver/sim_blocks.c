@@ -77,6 +77,32 @@ void sim_chunk_settle(sim_chunk *chunk) {
     }
 }
 
+static sim_block *last_of(const sim_chunk *chunk) {
+    sim_block *block = chunk->first;
+    while (block->next != NULL) block = block->next;
+    return block;
+}
+
+uint64_t sim_chunk_idle_tail(const sim_chunk *chunk) {
+    const sim_block *last = last_of(chunk);
+    return last->is_free && looks_done(last) ? last->span : 0;
+}
+
+sim_block *sim_chunk_add_tail(sim_chunk *chunk, uint64_t bytes) {
+    sim_block *last = last_of(chunk);
+    last->span += bytes;
+    return last;
+}
+
+void sim_chunk_cut_tail(sim_chunk *chunk, uint64_t bytes) {
+    sim_block *last = last_of(chunk);
+    last->span -= bytes;
+    if (last->span > 0 || last->prev == NULL) return;
+    last->prev->next = NULL;
+    sim_block_forget_frees(last);
+    free(last);
+}
+
 bool sim_block_may(const sim_block *block, const sim_stream *stream, unsigned reuse) {
     if (block->settled || reuse & SIM_REUSE_ANY) return true;
     for (size_t i = 0; i < block->n_freed_by; i++) {

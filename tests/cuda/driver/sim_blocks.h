@@ -26,6 +26,7 @@ typedef struct sim_chunk {
     struct sim_chunk *next;
     sim_pool *pool;
     uint64_t address, bytes;
+    uint64_t room; ///< addresses that are reserved for it: it can grow so far
     sim_block *first;
 } sim_chunk;
 
@@ -44,6 +45,12 @@ void sim_chunk_delete(sim_chunk *chunk);
 bool sim_chunk_is_idle(const sim_chunk *chunk);
 /// Marks what is done, and merges.
 void sim_chunk_settle(sim_chunk *chunk);
+/// Bytes at the end of a chunk that are free and whose frees are done; 0: none.
+uint64_t sim_chunk_idle_tail(const sim_chunk *chunk);
+/// `bytes` more behind its end, which is an idle tail: one free block with it, which is returned.
+sim_block *sim_chunk_add_tail(sim_chunk *chunk, uint64_t bytes);
+/// `bytes` less, all of the idle tail, which is larger or another block's neighbour.
+void sim_chunk_cut_tail(sim_chunk *chunk, uint64_t bytes);
 bool sim_block_may(const sim_block *block, const sim_stream *stream, unsigned reuse);
 /// Cuts `span` bytes off a free block and takes them into use; the rest stays free and remembers its frees.
 void sim_block_take(sim_block *block, uint64_t span);

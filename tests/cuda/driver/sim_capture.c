@@ -134,14 +134,6 @@ CUresult sim_capture_wait(sim_stream *stream, sim_event *event) {
     return CUDA_SUCCESS;
 }
 
-void sim_capture_leave(sim_stream *stream) {
-    sim_capture *capture = stream->capture;
-    if (capture == NULL) return;
-    capture->invalid = true;
-    stream->capture = NULL;
-    if (capture->origin == stream) capture->origin = NULL;
-}
-
 // Entry points.
 
 SIM_ENTRY(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), (mode)) {
@@ -224,15 +216,27 @@ SIM_ENTRY_PT(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph *phGraph), (h
     return result;
 }
 
+static void discard(sim_capture *capture) {
+    sim_graph *graph = capture->graph;
+    capture_delete(capture);
+    sim_object_remove(&graph->object);
+    sim_graph_delete(graph);
+}
+
+// The stream goes. GUESS: with the stream in which it began a capture is over.
+void sim_capture_leave(sim_stream *stream) {
+    sim_capture *capture = stream->capture;
+    if (capture == NULL) return;
+    capture->invalid = true;
+    if (capture->origin == stream) discard(capture);
+    stream->capture = NULL;
+}
+
 // The context goes: its captures with it.
 void sim_captures_of_ctx_free(const sim_ctx *ctx) {
     for (sim_capture *capture = live, *next; capture != NULL; capture = next) {
         next = capture->next;
-        if (capture->origin != NULL && capture->origin->ctx != ctx) continue;
-        sim_graph *graph = capture->graph;
-        capture_delete(capture);
-        sim_object_remove(&graph->object);
-        sim_graph_delete(graph);
+        if (capture->origin->ctx == ctx) discard(capture);
     }
 }
 

@@ -85,9 +85,13 @@ static bool is_last_of_device(const sim_ctx *ctx) {
     return count.n == 1;
 }
 
-// Everything in it goes, after its work is done (GUESS: that it waits).
+// Everything in it goes, after all work of the device is done, as cuMemFree waits for it (GUESS: that it waits).
 static void close_ctx(sim_ctx *ctx) {
-    sim_ctx_drain(ctx);
+    // GUESS: CUPTI's "destroy starting" comes before anything is taken away, and with no lock held.
+    sim_lock_drop();
+    sim_hook_life(false, false, ctx, NULL);
+    sim_lock_take();
+    sim_device_drain(ctx->device);
     const bool is_last = is_last_of_device(ctx);
     sim_captures_of_ctx_free(ctx);
     sim_streams_of_ctx_free(ctx);
@@ -101,7 +105,6 @@ static void close_ctx(sim_ctx *ctx) {
     sim_ledger_free(&entry);
     sim_give(ctx->device, ctx->overhead_bytes);
     ctx->active = false;
-    sim_hook_life(false, false, ctx, NULL);
 }
 
 static sim_ctx *ctx_new(sim_device *device, unsigned flags) {
@@ -191,6 +194,30 @@ SIM_ENTRY(cuCtxGetCurrent, (CUcontext * pctx), (pctx)) {
 SIM_ENTRY(cuCtxGetDevice, (CUdevice * device), (device)) {
     if (device == NULL) return CUDA_ERROR_INVALID_VALUE;
     *device = call->ctx->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+// cuda.h has two forms since 13.0, and cuda.h's own name is the old one. cuGetProcAddress gives the new one to a caller
+// that asks for version 13000 (cudaTypedefs.h: PFN_cuCtxGetDevice_v13000), as for cuCtxSynchronize.
+static CUresult ctx_or_current(const sim_call *call, CUcontext handle, sim_ctx **out) {
+    *out = handle != NULL ? sim_ctx_of(handle) : call->ctx;
+    if (*out == NULL) return CUDA_ERROR_INVALID_CONTEXT;
+    return (*out)->active ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+SIM_ENTRY(cuCtxGetDevice_v2, (CUdevice * device, CUcontext handle), (device, handle)) {
+    sim_ctx *ctx;
+    SIM_TRY(ctx_or_current(call, handle, &ctx));
+    if (device == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *device = ctx->device->ordinal;
+    return CUDA_SUCCESS;
+}
+
+SIM_ENTRY(cuCtxSynchronize_v2, (CUcontext handle), (handle)) {
+    sim_ctx *ctx;
+    SIM_TRY(ctx_or_current(call, handle, &ctx));
+    sim_device_drain(ctx->device);
+    sim_pools_synchronised();
     return CUDA_SUCCESS;
 }
 

@@ -16,6 +16,7 @@
 
 #define ALIGN 512U
 #define STEP_BYTES (32 * SIM_MIB)
+#define ROOM_BYTES (4096 * SIM_MIB) // addresses behind a chunk that it may grow into
 
 uint64_t sim_pool_threshold(const sim_pool *pool) { return pool->threshold; }
 uint64_t sim_pool_reserved(const sim_pool *pool) { return pool->reserved; }
@@ -35,29 +36,52 @@ sim_pool *sim_pool_new(sim_device *device, bool own) {
     return pool;
 }
 
-static sim_entry_info chunk_entry(const sim_chunk *chunk) {
-    return (sim_entry_info){.kind = TIDESIM_POOL,
-                            .device = chunk->pool->device,
-                            .address = chunk->address,
-                            .bytes = chunk->bytes,
-                            .pool = chunk->pool,
-                            .quiet = true};
+// The ledger has an entry for each step, so that a chunk can grow and shrink.
+static void tell_steps(const sim_chunk *chunk, uint64_t from, uint64_t to, void (*tell)(const sim_entry_info *)) {
+    for (uint64_t at = from; at < to; at += STEP_BYTES) {
+        const sim_entry_info entry = {.kind = TIDESIM_POOL,
+                                      .device = chunk->pool->device,
+                                      .address = chunk->address + at,
+                                      .bytes = to - at < STEP_BYTES ? to - at : STEP_BYTES,
+                                      .pool = chunk->pool,
+                                      .quiet = true};
+        tell(&entry);
+    }
+}
+
+// Gives [chunk->address + from, its end) back to the device; nothing lies there.
+static void give_back(sim_pool *pool, sim_chunk *chunk, uint64_t from) {
+    const uint64_t bytes = chunk->bytes - from;
+    tell_steps(chunk, from, chunk->bytes, sim_ledger_free);
+    sim_unpoison(chunk->address + from, bytes);
+    if (from > 0)
+        sim_map_close(chunk->address + from, bytes);
+    else
+        sim_map_free(chunk->address, chunk->room);
+    sim_give(pool->device, bytes);
+    pool->reserved -= bytes;
+    chunk->bytes = from;
 }
 
 static void chunk_free(sim_pool *pool, sim_chunk *chunk) {
     sim_chunk **link = &pool->chunks;
     while (*link != chunk) link = &(*link)->next;
     *link = chunk->next;
-    const sim_entry_info entry = chunk_entry(chunk);
-    sim_ledger_free(&entry);
-    sim_unpoison(chunk->address, chunk->bytes);
-    sim_map_free(chunk->address, chunk->bytes);
-    sim_give(pool->device, chunk->bytes);
-    pool->reserved -= chunk->bytes;
+    give_back(pool, chunk, 0);
     sim_chunk_delete(chunk);
 }
 
-// Gives back idle chunks while at least `keep` bytes stay reserved (cuda.h, cuMemPoolTrimTo).
+// Whole steps at the end of a chunk that is in use (measured: 128 MiB with 200 B in use fall to 32 MiB).
+static void chunk_shrink(sim_pool *pool, sim_chunk *chunk, uint64_t keep) {
+    const uint64_t may = pool->reserved > keep ? pool->reserved - keep : 0;
+    uint64_t from = sim_round_up(chunk->bytes - sim_chunk_idle_tail(chunk), STEP_BYTES);
+    while (from < chunk->bytes && chunk->bytes - from > may) from += STEP_BYTES;
+    if (from >= chunk->bytes) return;
+    sim_chunk_cut_tail(chunk, chunk->bytes - from);
+    give_back(pool, chunk, from);
+}
+
+// Gives back what is idle while at least `keep` bytes stay reserved (cuda.h, cuMemPoolTrimTo).
 bool sim_pool_trim(sim_pool *pool, uint64_t keep) {
     const uint64_t before = pool->reserved;
     for (sim_chunk *chunk = pool->chunks, *next; chunk != NULL; chunk = next) {
@@ -65,6 +89,8 @@ bool sim_pool_trim(sim_pool *pool, uint64_t keep) {
         sim_chunk_settle(chunk);
         if (pool->reserved >= keep && pool->reserved - keep >= chunk->bytes && sim_chunk_is_idle(chunk))
             chunk_free(pool, chunk);
+        else
+            chunk_shrink(pool, chunk, keep);
     }
     if (pool->reserved < before && !pool->dying) sim_hook_pool(TIDESIM_POOL_TRIMMED, pool, keep);
     return pool->reserved < before;
@@ -117,26 +143,58 @@ void sim_pools_synchronised(void) {
     reap();
 }
 
-static sim_chunk *reserve(sim_pool *pool, uint64_t bytes) {
-    if (pool->max_bytes != 0 && (pool->reserved > pool->max_bytes || bytes > pool->max_bytes - pool->reserved))
-        return NULL;
-    if (!sim_take(pool->device, bytes)) return NULL;
-    const uint64_t address = sim_map_reserve(bytes, sim.granularity, 0);
-    if (address == 0 || !sim_map_open(address, bytes)) {
-        sim_give(pool->device, bytes);
-        return NULL;
+static bool may_reserve(const sim_pool *pool, uint64_t bytes) {
+    return pool->max_bytes == 0 || (pool->reserved <= pool->max_bytes && bytes <= pool->max_bytes - pool->reserved);
+}
+
+// Memory of the device at addresses that are reserved. False: there is none.
+static bool take(const sim_pool *pool, uint64_t address, uint64_t bytes) {
+    if (!may_reserve(pool, bytes) || !sim_take(pool->device, bytes)) return false;
+    if (sim_map_open(address, bytes)) {
+        sim_poison(address, bytes);
+        return true;
     }
-    sim_poison(address, bytes);
-    sim_chunk *chunk = sim_chunk_new(pool, address, bytes);
-    chunk->next = pool->chunks;
-    pool->chunks = chunk;
+    sim_give(pool->device, bytes);
+    return false;
+}
+
+static void count_reserved(sim_pool *pool, uint64_t bytes) {
     pool->reserved += bytes;
     if (pool->reserved > pool->reserved_high) pool->reserved_high = pool->reserved;
-    const sim_entry_info entry = chunk_entry(chunk);
-    sim_ledger_alloc(&entry);
+}
+
+static sim_chunk *reserve(sim_pool *pool, uint64_t bytes) {
+    const uint64_t room = bytes + ROOM_BYTES, address = sim_map_reserve(room, sim.granularity, 0);
+    if (address == 0) return NULL;
+    if (!take(pool, address, bytes)) {
+        sim_map_free(address, room);
+        return NULL;
+    }
+    sim_chunk *chunk = sim_chunk_new(pool, address, bytes);
+    chunk->room = room;
+    chunk->next = pool->chunks;
+    pool->chunks = chunk;
+    count_reserved(pool, bytes);
+    tell_steps(chunk, 0, bytes, sim_ledger_alloc);
     if (!pool->announced) sim_hook_pool(TIDESIM_POOL_CREATED, pool, 0);
     pool->announced = true;
     return chunk;
+}
+
+// A chunk whose end is free grows behind it (measured: 100 MiB beside 200 B in 32 MiB take 96 MiB more). NULL: none
+// can.
+static sim_block *extend(sim_pool *pool, uint64_t span) {
+    for (sim_chunk *chunk = pool->chunks; chunk != NULL; chunk = chunk->next) {
+        const uint64_t tail = sim_chunk_idle_tail(chunk);
+        if (tail == 0 || tail >= span) continue;
+        const uint64_t bytes = sim_round_up(span - tail, STEP_BYTES), was = chunk->bytes;
+        if (was + bytes > chunk->room || !take(pool, chunk->address + was, bytes)) continue;
+        chunk->bytes += bytes;
+        count_reserved(pool, bytes);
+        tell_steps(chunk, was, chunk->bytes, sim_ledger_alloc);
+        return sim_chunk_add_tail(chunk, bytes);
+    }
+    return NULL;
 }
 
 static void trim_for(sim_object *object, void *user) {
@@ -146,16 +204,19 @@ static void trim_for(sim_object *object, void *user) {
 
 // Steps of 32 MiB; where the device has no whole step, its granularity (GUESS), after idle chunks of all its pools were
 // given back (GUESS).
-static sim_chunk *grow(sim_pool *pool, uint64_t span) {
+static sim_block *grow(sim_pool *pool, uint64_t span) {
     if (span > (uint64_t)1 << 46) return NULL;
+    sim_block *block = extend(pool, span);
+    if (block != NULL) return block;
     const uint64_t steps = sim_round_up(span, STEP_BYTES), least = sim_round_up(span, sim.granularity);
     sim_chunk *chunk = reserve(pool, steps);
     if (chunk == NULL) chunk = reserve(pool, least);
-    if (chunk != NULL) return chunk;
+    if (chunk != NULL) return chunk->first;
     sim_objects_each(SIM_POOL, trim_for, pool->device);
     reap();
     chunk = reserve(pool, steps);
-    return chunk != NULL ? chunk : reserve(pool, least);
+    if (chunk == NULL) chunk = reserve(pool, least);
+    return chunk != NULL ? chunk->first : NULL;
 }
 
 // Best fit among the free blocks that `reuse` allows.
@@ -177,8 +238,8 @@ static sim_block *find_by_policy(sim_pool *pool, const sim_stream *stream, uint6
     if (pool->reuse_opportunistic) may |= SIM_REUSE_OPPORTUNISTIC;
     if (block == NULL) block = find(pool, stream, span, may);
     if (block != NULL) return block;
-    const sim_chunk *chunk = grow(pool, span);
-    if (chunk != NULL) return chunk->first;
+    block = grow(pool, span);
+    if (block != NULL) return block;
     for (sim_chunk *full = pool->chunks; full != NULL; full = full->next) sim_chunk_settle(full);
     if (pool->reuse_dependencies) may |= SIM_REUSE_ANY;
     return find(pool, stream, span, may);
@@ -219,7 +280,11 @@ static CUresult alloc_from(sim_call *call, CUdeviceptr *dptr, uint64_t bytes, si
     if (stream->is_legacy && sim_capture_blocks_legacy(stream->ctx))
         return sim_capture_break(stream, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
     if (bytes > (uint64_t)1 << 46) return CUDA_ERROR_OUT_OF_MEMORY;
-    const uint64_t span = sim_round_up(bytes != 0 ? bytes : 1, ALIGN);
+    if (bytes == 0) { // measured: it succeeds, and keeps nothing of the pool alive; that the pointer is NULL is a GUESS
+        *dptr = 0;
+        return CUDA_SUCCESS;
+    }
+    const uint64_t span = sim_round_up(bytes, ALIGN);
     sim_block *block = find_by_policy(pool, stream, span);
     if (block == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
     sim_block_take(block, span);

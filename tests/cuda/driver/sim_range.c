@@ -146,6 +146,11 @@ bool sim_map_open(uint64_t address, uint64_t bytes) {
     return mprotect((void *)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 
+void sim_map_close(uint64_t address, uint64_t bytes) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (mmap((void *)(uintptr_t)address, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) abort();
+}
+
 void sim_map_free(uint64_t address, uint64_t bytes) { munmap((void *)(uintptr_t)address, bytes); }
 
 #if SIM_ASAN

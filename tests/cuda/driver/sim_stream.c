@@ -400,6 +400,16 @@ SIM_ENTRY_PT(cuStreamGetCtx, _ptsz, (CUstream hStream, CUcontext *pctx), (hStrea
     return CUDA_SUCCESS;
 }
 
+// No green contexts here.
+SIM_ENTRY_PT(cuStreamGetCtx_v2, _ptsz, (CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx),
+             (hStream, pCtx, pGreenCtx)) {
+    STREAM_OR_RETURN(stream);
+    if (pCtx == NULL || pGreenCtx == NULL) return CUDA_ERROR_INVALID_VALUE;
+    *pCtx = (CUcontext)stream->ctx;
+    *pGreenCtx = NULL;
+    return CUDA_SUCCESS;
+}
+
 SIM_ENTRY_PT(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice *device), (hStream, device)) {
     STREAM_OR_RETURN(stream);
     if (device == NULL) return CUDA_ERROR_INVALID_VALUE;

@@ -227,6 +227,50 @@ static void test_proc_address(void **state) {
     dlclose(library);
 }
 
+typedef struct entry {
+    const char *base;
+    void (*in_header)(void); ///< what cuda.h makes of the name
+} entry;
+
+// Whether cuGetProcAddress gives what cuda.h calls so. Four names have a newer form than that of the header.
+static bool is_newer_than_header(const char *base) {
+    return strcmp(base, "cuCtxSynchronize") == 0 || strcmp(base, "cuCtxGetDevice") == 0 ||
+           strcmp(base, "cuStreamGetCtx") == 0 || strcmp(base, "cuGraphInstantiate") == 0;
+}
+
+static void test_names_of_header(void **state) {
+    (void)state;
+    static const entry entries[] = {
+#define X(name, base, version, needs) {#base, (void (*)(void))base},
+#include "tests/cuda/driver/sim_entries.h"
+#undef X
+    };
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        CUdriverProcAddressQueryResult status;
+        void *fn, *want;
+        memcpy(&want, &entries[i].in_header, sizeof want);
+        assert_ok(cuGetProcAddress(entries[i].base, &fn, CUDA_VERSION, 0, &status));
+        if ((fn == want) == is_newer_than_header(entries[i].base)) fail_msg("%s is another function", entries[i].base);
+    }
+}
+
+// Asked for version 13000, cuCtxSynchronize takes a context.
+static void test_synchronize_13(void **state) {
+    (void)state;
+    CUcontext ctx = sim_open();
+    CUdriverProcAddressQueryResult status;
+    CUresult (*synchronize)(CUcontext);
+    void *fn;
+    assert_ok(cuGetProcAddress("cuCtxSynchronize", &fn, 13000, 0, &status));
+    memcpy(&synchronize, &fn, sizeof fn);
+    assert_ok(synchronize(ctx));
+    assert_ok(synchronize(NULL));
+    assert_cu(synchronize((CUcontext)(void *)&status), CUDA_ERROR_INVALID_CONTEXT);
+    assert_ok(cuGetProcAddress("cuCtxSynchronize", &fn, 12080, 0, &status));
+    assert_ptr_equal(fn, dlsym(RTLD_DEFAULT, "cuCtxSynchronize"));
+    sim_close(1);
+}
+
 // One work of a program, whose every call may fail. It says with what.
 static CUresult small_program(void) {
     CUdeviceptr p = 0, block = 0;
@@ -299,6 +343,8 @@ int main(void) {
         cmocka_unit_test(test_destroyed_but_current),
         cmocka_unit_test(test_proc_address),
         cmocka_unit_test(test_every_call_fails),
+        cmocka_unit_test(test_names_of_header),
+        cmocka_unit_test(test_synchronize_13),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,23 +53,14 @@ static void test_kernels(void **state) {
     sim_close(1);
 }
 
-// A second stream joins by an event; the graph is launched twice and does its work each time.
-static void test_capture(void **state) {
-    (void)state;
-    sim_open();
-    CUstream a = sim_stream_create(), b = sim_stream_create();
+// Host function, then a memset in each of two streams, the second of which joins by an event.
+static CUgraphExec capture_two(CUstream a, CUstream b, CUdeviceptr p, sim_gate *gate) {
     CUevent fork_event = sim_event_create(), join_event = sim_event_create();
-    CUdeviceptr p;
     CUgraph graph;
     CUgraphExec exec;
-    sim_gate gate;
-    sim_gate_init(&gate);
-    assert_ok(cuMemAlloc(&p, 8));
-    assert_ok(cuMemsetD32(p, 1, 2));
-    assert_ok(cuCtxSynchronize());
     assert_ok(cuStreamBeginCapture(a, CU_STREAM_CAPTURE_MODE_GLOBAL));
     assert_int_equal(status_of(a), CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    assert_ok(cuLaunchHostFunc(a, sim_gate_pass, &gate));
+    assert_ok(cuLaunchHostFunc(a, sim_gate_pass, gate));
     assert_ok(cuEventRecord(fork_event, a));
     assert_int_equal(status_of(b), CU_STREAM_CAPTURE_STATUS_NONE);
     assert_ok(cuStreamWaitEvent(b, fork_event, 0));
@@ -84,6 +75,23 @@ static void test_capture(void **state) {
     assert_cu(cuEventQuery(fork_event), CUDA_ERROR_INVALID_VALUE); // its capture is over
     assert_ok(cuGraphInstantiate(&exec, graph, 0));
     assert_ok(cuGraphDestroy(graph));
+    assert_ok(cuEventDestroy(fork_event));
+    assert_ok(cuEventDestroy(join_event));
+    return exec;
+}
+
+// The graph is launched twice and does its work each time.
+static void test_capture(void **state) {
+    (void)state;
+    sim_open();
+    CUstream a = sim_stream_create(), b = sim_stream_create();
+    CUdeviceptr p;
+    sim_gate gate;
+    sim_gate_init(&gate);
+    assert_ok(cuMemAlloc(&p, 8));
+    assert_ok(cuMemsetD32(p, 1, 2));
+    assert_ok(cuCtxSynchronize());
+    const CUgraphExec exec = capture_two(a, b, p, &gate);
     unsigned out[2];
     assert_ok(cuMemcpyDtoH(out, p, 8));
     assert_int_equal(out[0], 1); // nothing has run so far
@@ -114,8 +122,6 @@ static void test_capture(void **state) {
     assert_ok(cuStreamSynchronize(b));
     assert_ok(cuGraphExecDestroy(exec));
     assert_ok(cuMemFree(p));
-    assert_ok(cuEventDestroy(fork_event));
-    assert_ok(cuEventDestroy(join_event));
     assert_ok(cuStreamDestroy(a));
     assert_ok(cuStreamDestroy(b));
     sim_close(0);
@@ -174,6 +180,21 @@ static void test_illegal(void **state) {
     sim_close(0);
 }
 
+static void test_origin_goes(void **state) {
+    (void)state;
+    sim_open();
+    CUstream stream = sim_stream_create();
+    CUdeviceptr p;
+    assert_ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    assert_ok(cuMemAllocAsync(&p, 10, stream));
+    assert_int_equal(tidesim_live("capture"), 1);
+    assert_ok(cuStreamDestroy(stream));
+    assert_int_equal(tidesim_live("capture"), 0);
+    assert_ok(cuMemAlloc(&p, 1));
+    assert_ok(cuMemFree(p));
+    sim_close(0);
+}
+
 // Allocation, memset, free and host function: four nodes; memory is taken at the launch and given back with the graph.
 static void test_graph_memory(void **state) {
     (void)state;
@@ -208,10 +229,8 @@ static void test_graph_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_capture),
-        cmocka_unit_test(test_illegal),
-        cmocka_unit_test(test_graph_memory),
+        cmocka_unit_test(test_kernels),     cmocka_unit_test(test_capture),      cmocka_unit_test(test_illegal),
+        cmocka_unit_test(test_origin_goes), cmocka_unit_test(test_graph_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,12 +40,12 @@ static void test_steps_and_threshold(void **state) {
     assert_int_equal(RESERVED(pool), 32 * MIB);
     assert_int_equal(USED(pool), 200);
     CUdeviceptr large = get(pool, 100 * MIB, stream);
-    assert_int_equal(RESERVED(pool), 160 * MIB);
-    assert_int_equal(sim_count(TIDESIM_POOL).live_bytes, 160 * MIB);
+    assert_int_equal(RESERVED(pool), 128 * MIB);
+    assert_int_equal(sim_count(TIDESIM_POOL).live_bytes, 128 * MIB);
     assert_int_equal(sim_count(TIDESIM_POOL_BLOCK).live_bytes, 200 + 100 * MIB);
     assert_ok(cuMemFreeAsync(large, stream));
     assert_int_equal(USED(pool), 200);
-    assert_int_equal(RESERVED(pool), 160 * MIB); // not before a wait
+    assert_int_equal(RESERVED(pool), 128 * MIB); // not before a wait
     assert_ok(cuStreamSynchronize(stream));
     assert_int_equal(RESERVED(pool), 32 * MIB);
     assert_cu(cuMemFreeAsync(large, stream), CUDA_ERROR_INVALID_VALUE);
@@ -56,7 +56,7 @@ static void test_steps_and_threshold(void **state) {
     assert_ok(cuStreamSynchronize(stream));
     assert_int_equal(RESERVED(pool), 32 * MIB);
     assert_int_equal(USED(pool), 0);
-    assert_int_equal(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 160 * MIB);
+    assert_int_equal(attribute(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH), 128 * MIB);
     assert_int_equal(attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_HIGH), 200 + 100 * MIB);
     assert_ok(cuMemPoolTrimTo(pool, 1)); // at least that much stays
     assert_int_equal(RESERVED(pool), 32 * MIB);

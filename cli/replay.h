@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+//
+// replay: the blocks of a trace, asked for again of a real allocator, in the order of the trace. See cmd_replay.c.
+//
+//     trace --> cli_replay_each --> what was recorded (cli_replay_recorded)
+//                     |
+//                     +-----------> one allocator, event by event (cli_replay_run): alloc -> tide_allocator_alloc,
+//                                   free_completed -> tide_allocator_release
+//
+// A block is held from its alloc to its free_completed, as it was live in the trace; what its owner had given up
+// (free_requested) and a stream still used is held too. The contents of the program's blocks are in no trace: memory is
+// not touched, unless it is filled with a pattern and checked.
+#ifndef TIDE_CLI_REPLAY_H
+#define TIDE_CLI_REPLAY_H
+
+#include "cli/cli.h"
+#include "core/base/map.h"
+#include "profiler/moments.h"
+#include "tidemark/record.h"
+
+// ---- the trace ----
+
+typedef struct cli_replay_source {
+    tide_trace *trace;
+    const char *path;
+    int64_t run_id;        ///< 0: the whole trace
+    uint32_t kinds;        ///< bit k: blocks of tide_memory_kind k alone; 0: all
+    const char *of_device; ///< blocks on it alone; NULL: on all
+    uint64_t first_event, last_event;
+    uint64_t begin_ns;       ///< of the trace: moments count from there
+    uint64_t n_dropped;      ///< events that are gone, of the whole trace
+    bool is_unfinished;      ///< it is being recorded, or was cut short
+    uint32_t n_processes;    ///< in the whole trace
+    uint64_t n_planned_runs; ///< of those that are replayed: each holds one buffer, whose tensors are no blocks
+    uint64_t plan_bytes;     ///< of the largest such buffer
+    char model[64];          ///< of the run, or of the first one; "" none
+} cli_replay_source;
+/// Finds what there is; trace, path, run_id, kinds and of_device are set. TIDE_ERR_NOT_FOUND for a run that is not
+/// there.
+tide_status cli_replay_source_open(cli_replay_source *s, tide_error *err) TIDE_NODISCARD;
+/// The kind of that name; false: there is none.
+bool cli_replay_kind_of(const char *name, tide_memory_kind *out);
+
+typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err);
+/// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that
+/// failed. Memory: a few thousand events.
+tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) TIDE_NODISCARD;
+/// How an entry of a map of live blocks begins.
+typedef struct cli_replay_held {
+    uint64_t key;
+    uint64_t address; ///< in the recorded program
+    const char *device;
+    uint32_t process;
+} cli_replay_held;
+/// Number of a block in the whole trace; never 0.
+static inline uint64_t cli_replay_key(const tide_trace_event *e) { return e->block_id + 1; }
+static inline cli_replay_held cli_replay_held_of(const tide_trace_event *e) {
+    return (cli_replay_held){
+        .key = cli_replay_key(e), .address = e->address, .device = e->device, .process = e->process};
+}
+/// Keys of the blocks in `live` that a pool_discard ends; *keys [*n] is owned: tide_host_free.
+tide_status cli_replay_discarded(const tide_map *live, const tide_trace_event *e, uint64_t **keys, size_t *n,
+                                 tide_error *err) TIDE_NODISCARD;
+
+/// Sums at a moment.
+typedef struct cli_replay_moment {
+    uint64_t event, since_begin_ns;
+    uint64_t requested_bytes, active_bytes, reserved_bytes; ///< reserved: TIDE_UNKNOWN_BYTES: not known
+} cli_replay_moment;
+
+/// What the program that was recorded did.
+typedef struct cli_replay_recorded {
+    uint64_t n_allocs, n_frees;
+    uint64_t n_live_at_begin;        ///< part of n_allocs
+    uint64_t n_leaked, leaked_bytes; ///< alive at the end
+    uint64_t n_unknown_frees;        ///< of blocks that are not alive
+    uint64_t n_twice;                ///< allocations of a block that is alive
+    uint64_t n_empty;                ///< blocks of 0 bytes
+    uint64_t n_failed;               ///< requests that failed
+    uint64_t n_segments;             ///< taken from the system
+    uint64_t largest_bytes;          ///< block
+    uint64_t active_peak_bytes, reserved_peak_bytes;
+    cli_replay_moment peak;        ///< first moment of the most requested bytes
+    uint64_t worst_idle_bytes;     ///< of reserved - active, when a block was given
+    uint64_t worst_rounding_bytes; ///< of active - requested, the same
+    uint64_t end_reserved_bytes;   ///< after the last event
+} cli_replay_recorded;
+tide_status cli_replay_count(const cli_replay_source *s, cli_replay_recorded *out, tide_error *err) TIDE_NODISCARD;
+
+// ---- times ----
+
+/// A histogram of nanoseconds: 64 steps for each doubling, so a value is at most 1.6 % below the true one.
+typedef struct cli_replay_times {
+    uint64_t counts[59][64];
+    uint64_t n;
+} cli_replay_times;
+void cli_replay_times_add(cli_replay_times *t, uint64_t ns);
+/// The value that `share` of all are at most; UINT64_MAX of none.
+uint64_t cli_replay_times_at(const cli_replay_times *t, double share);
+
+// ---- contents ----
+
+/// Fills blocks with a pattern of their own and counts bytes that differ later.
+typedef struct cli_replay_pattern {
+    tide_device device;
+    uint64_t *n_wrong; ///< page-locked memory of a device; NULL on the CPU
+} cli_replay_pattern;
+/// TIDE_ERR_NOT_IMPLEMENTED for a device that cannot.
+tide_status cli_replay_pattern_open(tide_device device, cli_replay_pattern *out, tide_error *err) TIDE_NODISCARD;
+void cli_replay_pattern_close(cli_replay_pattern *p);
+tide_status cli_replay_pattern_fill(const cli_replay_pattern *p, tide_stream_id stream, void *data, size_t size_bytes,
+                                    uint64_t seed, tide_error *err) TIDE_NODISCARD;
+/// Waits for the stream. *n_wrong: bytes.
+tide_status cli_replay_pattern_check(const cli_replay_pattern *p, tide_stream_id stream, const void *data,
+                                     size_t size_bytes, uint64_t seed, uint64_t *n_wrong,
+                                     tide_error *err) TIDE_NODISCARD;
+
+// ---- one allocator ----
+
+/// A request that was not met.
+typedef struct cli_replay_failure {
+    uint64_t event, since_begin_ns, asked_bytes;
+    uint64_t requested_bytes, active_bytes, reserved_bytes; ///< held then
+    char name[64];
+    char why[512]; ///< the allocator's words
+} cli_replay_failure;
+
+typedef struct cli_replay_result {
+    char allocator[64]; ///< as it was named
+    uint64_t active_peak_bytes, reserved_peak_bytes;
+    cli_replay_moment peak; ///< first moment of the most requested bytes
+    uint64_t worst_idle_bytes, worst_rounding_bytes;
+    uint64_t n_allocs, n_frees, n_system, n_hits;
+    uint64_t n_failed;
+    cli_replay_failure failure;                                            ///< the first
+    uint64_t alloc_median_ns, alloc_p99_ns, free_median_ns, free_p99_ns;   ///< UINT64_MAX: there was none
+    uint64_t end_active_bytes, end_reserved_bytes, end_largest_free_bytes; ///< after the last event
+    uint64_t n_leaked, leaked_bytes;                                       ///< alive then, freed behind it
+    uint64_t n_streams;                                                    ///< that were made on the device
+    uint64_t n_checked;                                                    ///< blocks
+    uint64_t wrong_bytes;                                                  ///< TIDE_UNKNOWN_BYTES: not checked
+    uint64_t n_wrong_blocks;
+    cli_replay_failure wrong; ///< the first block with wrong bytes
+    int64_t out_run;          ///< in the trace that the replay was recorded into; 0: none
+} cli_replay_result;
+
+typedef struct cli_replay_options {
+    tide_device device;
+    bool check;
+    uint64_t limit_bytes;     ///< that may be reserved; 0: all there is
+    tide_recorder *recorder;  ///< records the replay; NULL: none
+    tide_error *record_error; ///< with a recorder: the first error of recording, which does not end the replay
+} cli_replay_options;
+/// Those that a trace is replayed with when none is named: `max` at most into `names`, static texts. @return how many
+size_t cli_replay_default_allocators(tide_device device, const char **names, size_t max);
+/// Replays all of `s` with `a` (borrowed), which nothing else uses. What the allocator refuses is counted; any other
+/// error ends it.
+tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,
+                           cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
+/// What reading the clock twice takes: part of every time.
+uint64_t cli_replay_clock_ns(void);
+
+#endif

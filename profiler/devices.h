@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// devices: what is known of whole devices: the samples of their drivers, and what blocks and segments took of them.
+// analysis/device_memory joins the two.
+#ifndef TIDE_PROFILER_DEVICES_H
+#define TIDE_PROFILER_DEVICES_H
+
+#include "profiler/holdings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Whether the trace names a device beside the CPU. Costs nothing.
+bool tide_trace_has_devices(const tide_trace *t);
+
+/// What the driver of a device said at one moment: bytes in use by all processes, and all that there are.
+typedef struct tide_trace_usage {
+    uint64_t event, t_ns;
+    const char *device;               ///< borrowed from the trace
+    uint64_t used_bytes, total_bytes; ///< used <= total
+} tide_trace_usage;
+/// All samples in order. *out [*n] is owned: tide_host_free; NULL when there are none. Looks at every event: 0.05 us
+/// each.
+tide_status tide_trace_device_usage(tide_trace *t, tide_trace_usage **out, size_t *n, tide_error *err) TIDE_NODISCARD;
+
+/// Whether an allocator's name is one that the recorder of CUDA memory gives what a program took from the driver
+/// itself: that of the function ("cuMemAlloc", "cuMemMap", ...), or "module".
+bool tide_allocator_is_driver(const char *name);
+
+/// A device's memory was taken, or given back. Texts are borrowed from the trace; "" for none.
+typedef struct tide_trace_taken {
+    uint64_t event, t_ns;
+    const char *device, *allocator;
+    const char *tag; ///< of a block: who asked
+    uint64_t bytes;  ///< set aside
+    bool is_segment; ///< that an allocator took, else a block
+    bool is_back;    ///< given back
+} tide_trace_taken;
+/// What segments and blocks took of all devices but the CPU, in order of events. Blocks of an allocator that tells its
+/// segments on that device are left out: they lie in them; those of the driver's functions are all there. *out [*n] is
+/// owned: tide_host_free; NULL when there is none. Costs what tide_trace_segments costs, then 0.5 us a block.
+tide_status tide_trace_device_takes(tide_trace *t, const tide_reading *reading, tide_trace_taken **out, size_t *n,
+                                    tide_error *err) TIDE_NODISCARD;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
