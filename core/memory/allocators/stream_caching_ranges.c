@@ -198,7 +198,7 @@ static tide_status add_range(tide__sc *a, const tide__sc_plan *plan, tide__sc_he
     } else {
         tide__sc_leave(a);
         st = reserve(a->device, seg->size_bytes, &base, err);
-        tide__sc_come_back(a, st == TIDE_OK);
+        tide__sc_come_back(a, false); // addresses are no memory: who waits for some need not try again
     }
     if (st != TIDE_OK) {
         if (whole != NULL) tide__sc_drop_chunk(a, whole);
