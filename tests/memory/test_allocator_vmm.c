@@ -171,6 +171,21 @@ static void a_map_that_fails_is_undone(void **state) {
     end(a);
 }
 
+/// A device that is full: the range that was made for the request goes again, and the request fails. Once the allocator
+/// took the new addresses for new memory, and tried without end.
+static void a_full_device_ends_the_request(void **state) {
+    (void)state;
+    tide_allocator *a = make_vmm();
+    fake_limit(1 * MIB);
+    tide_memory mem = {0};
+    const tide_alloc_request large = {.size_bytes = 5 * MIB, .tag = "large"}, small = {.size_bytes = 1, .tag = "small"};
+    assert_tide_status(tide_allocator_alloc(a, &large, &mem, NULL), TIDE_ERR_NOMEM);
+    assert_tide_status(tide_allocator_alloc(a, &small, &mem, NULL), TIDE_ERR_NOMEM);
+    assert_true(stats_of(a).reserved_bytes == 0 && stats_of(a).n_failed == 2);
+    assert_sound(a);
+    end(a);
+}
+
 /// Units under a chunk that work of its stream may still touch do not go before the host has waited for it.
 static void units_wait_for_their_stream(void **state) {
     (void)state;
@@ -237,6 +252,7 @@ int main(void) {
         tide_unit_test(units_go_from_any_place),
         tide_unit_test(idle_units_serve_others_when_memory_ends),
         tide_unit_test(a_map_that_fails_is_undone),
+        tide_unit_test(a_full_device_ends_the_request),
         tide_unit_test(units_wait_for_their_stream),
         tide_unit_test(ranges_outlive_streams),
         tide_unit_test(pools_have_ranges_of_their_own),
