@@ -157,7 +157,7 @@ def section_suites(m, r):
     r.say()
     r.table("suite | holds | last line")
     for folder, pattern in (("device", r"^device_(streams|capture|closing|stress|transfer)$"),
-                            ("memory", r"^allocator_conformance|^stream_race")):
+                            ("memory", r"^(allocator_conformance|stream_race)_devices$")):
         program, names = unit_tests(m, folder, pattern)
         if program is None:
             r.answer(folder, None, "the program was not built")
@@ -170,7 +170,7 @@ def section_suites(m, r):
 def section_sanitizer(m, r):
     r.table()
     sanitizer = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path="/usr/local/cuda/bin")
-    program, names = unit_tests(m, "memory", r"^stream_race$")
+    program, names = unit_tests(m, "memory", r"^stream_race_devices$")
     if sanitizer is None or program is None or not names:
         r.answer("memcheck over the race of two streams", None,
                  "no compute-sanitizer here" if sanitizer is None else "the program was not built")
