@@ -104,8 +104,11 @@ typedef struct tidesim_record {
     uint64_t context;
 } tidesim_record;
 
-// Hooks, for the simulated CUPTI. Those of memory, pool, context and stream run with the driver's lock held: they may
-// not call the driver. Those of api run without it, those of work on the stream's thread.
+// Hooks, for the simulated CUPTI. Those of memory, pool, context and stream run with the driver's lock held: of the
+// driver and of this header they may call tidesim_correlation and tidesim_kind_name alone. Those of api run without it,
+// those of work on the stream's thread. The memory hook is told of device, managed, pool_block, physical, mapped,
+// pinned, registered and graph; not of pool (see the pool hook), reserved and context. Memory that goes with the last
+// context of a device is not told (measured).
 
 #define TIDESIM_NO_STREAM 0xffffffffU
 
