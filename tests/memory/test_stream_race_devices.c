@@ -3,9 +3,9 @@
 // The two-stream race (LT_35) over every stream-aware allocator of a device that the host cannot touch. One stream
 // writes a pattern into each block, another checks it later, and the host has long released the block by then.
 //
-//     host:       alloc on P, queue the rest, record_use(C), release, next block ...      64 blocks, then the gate
-//     opens stream P:   ... | write pattern 7 | write pattern 8, perhaps into the same block | ... stream C:   | gate
-//     ..................................... | check 7 | check 8 | ...
+//     host:       alloc on P, queue the rest, record_use(C), release, next block: 64 blocks, then the gate opens
+//     stream P:   ... | write pattern 7 | write pattern 8, perhaps into the same block | ...
+//     stream C:   | gate ..................................... | check 7 | check 8 | ...
 //
 // C stands at a gate until everything is queued, so it is certain, and no matter of luck, that an allocator without
 // deferral gives a block out again under C's hands: the same race with the planted fault must end with wrong bytes.
@@ -72,10 +72,18 @@ static tide_memory take_block(race *r) {
     return mem;
 }
 
-/// Memory that is there before the gate closes: taking more of it may wait for the device.
+/// Memory that is there, and code that is loaded, before the gate closes: taking more memory may wait for the device,
+/// and so may the first launch of a kernel, which loads it.
 static void warm_up(race *r) {
+    tide_error err = TIDE_ERROR_INIT;
+    void *self;
+    const tide_device_ops *ops = tide_device_find(subject, &self);
     tide_memory mem[2 * N_BLOCKS];
     for (int i = 0; i < 2 * N_BLOCKS; i++) mem[i] = take_block(r);
+    assert_tide_ok(ops->pattern_fill(self, subject.index, r->p, mem[0].data, BLOCK_BYTES, 1, &err), &err);
+    finish(subject, r->p);
+    assert_tide_ok(ops->pattern_check(self, subject.index, r->c, mem[0].data, BLOCK_BYTES, 1, r->n_wrong, &err), &err);
+    finish(subject, r->c);
     for (int i = 0; i < 2 * N_BLOCKS; i++) tide_allocator_release(r->a, &mem[i], r->p);
     finish(subject, r->p);
 }
