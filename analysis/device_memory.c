@@ -168,6 +168,7 @@ tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, 
     *out = (tide_device_memory){0};
     if (t == NULL || !tide_trace_has_devices(t)) return TIDE_OK;
     building b = {.m = out};
+    out->first_event = tide_trace_first_kept(t);
     tide_trace_usage *samples = NULL;
     size_t n_samples = 0;
     tide_status st = tide_trace_device_takes(t, reading, &out->takes, &out->n_takes, err);

@@ -19,6 +19,9 @@
 // elsewhere than it says: where the rest would be less than 0, it is 0, and off_bytes says by how much. Before the
 // first sample, and where there are none, the rest is not known.
 //
+// Where thinning dropped the oldest events, segments that were taken before are not known: allocators are then what
+// they are at least, and the rest what it is at most (tide_device_is_cut).
+//
 // What a process never gave back counts to the end of the trace, also when the process ended before.
 #ifndef TIDE_ANALYSIS_DEVICE_MEMORY_H
 #define TIDE_ANALYSIS_DEVICE_MEMORY_H
@@ -64,6 +67,7 @@ typedef struct tide_device_memory {
     size_t n_takes;
     char **texts; ///< [n_texts] of takes and lanes, so that another thread than the trace's may look; owned
     size_t n_texts, cap_texts;
+    uint64_t first_event; ///< the oldest that is there
 } tide_device_memory;
 
 /**
@@ -79,6 +83,8 @@ typedef struct tide_device_memory {
 tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, tide_device_memory *out,
                                     tide_error *err) TIDE_NODISCARD;
 void tide_device_memory_deinit(tide_device_memory *m);
+/// The oldest events are gone, and with them the segments that were taken then.
+static inline bool tide_device_is_cut(const tide_device_memory *m) { return m->first_event > 1; }
 
 /// Just after `at`. O(log n).
 tide_device_figures tide_device_at(const tide_device_lane *lane, tide_moment at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Devices in the facts of a trace: where their bytes were when most was in use. See trace_view.h.
+// Devices of a trace: where their bytes were when most was in use, or at a moment. See trace_view.h.
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -8,26 +8,34 @@
 #include "cli/trace_view.h"
 #include "core/base/host_alloc.h"
 
-/// A device at its peak within the span; [n_parts] is owned.
-typedef struct at_peak {
+/// A device at its peak within the span, or at the moment that was asked for; [n_parts] is owned.
+typedef struct instant {
     const tide_device_lane *lane;
+    bool is_peak;
+    uint64_t first_event; ///< of a trace that lost its oldest events; 0: of one that is whole
     tide_moment at;
     tide_device_figures figures;
     tide_device_part *parts;
     size_t n_parts;
-} at_peak;
+} instant;
 
-static tide_status find_peak(const tide_device_memory *m, size_t i, const cli_span *span, at_peak *out,
-                             tide_error *err) {
-    *out = (at_peak){.lane = &m->lanes[i]};
-    out->figures = tide_device_peak(out->lane, (int64_t)span->begin_ns, (int64_t)span->end_ns, &out->at);
+static tide_status find_instant(const tide_device_memory *m, size_t i, const cli_span *span, const cli_moment *at,
+                                instant *out, tide_error *err) {
+    *out = (instant){.lane = &m->lanes[i], .is_peak = at == NULL};
+    if (tide_device_is_cut(m)) out->first_event = m->first_event;
+    if (at != NULL) {
+        out->at = (tide_moment){.t = (int64_t)at->t_ns, .event = at->event};
+        out->figures = tide_device_at(out->lane, out->at);
+    } else {
+        out->figures = tide_device_peak(out->lane, (int64_t)span->begin_ns, (int64_t)span->end_ns, &out->at);
+    }
     return tide_device_parts(m, i, out->at, &out->parts, &out->n_parts, err);
 }
 
 // ---- text ----
 
 /// "libcublas.so.13 64.1 MiB, …": the largest of one sort, in brackets.
-static void print_parts(const at_peak *p, tide_device_part_of of) {
+static void print_parts(const instant *p, tide_device_part_of of) {
     enum { MOST = 4 };
     char name[64], bytes[24];
     size_t n = 0;
@@ -44,17 +52,23 @@ static void print_parts(const at_peak *p, tide_device_part_of of) {
     if (n > 0) putchar(')');
 }
 
-static void print_device(const at_peak *p, const cli_span *span) {
+/// "device cuda:0: used 663 MiB of 79 GiB at the peak, 16 ms from the begin"; a moment that was asked for stands above.
+static void print_head(const instant *p, const cli_span *span) {
     const tide_device_figures *f = &p->figures;
     char a[24], b[24], place[96];
     const cli_moment at = {.t_ns = (uint64_t)p->at.t, .event = p->at.event, .by_event = true, .has_time = true};
-    printf("\ndevice %s: ", p->lane->device);
+    printf("\ndevice %s:", p->lane->device);
     if (f->used_bytes != TIDE_UNKNOWN_BYTES)
-        printf("used %s of %s at the peak", tide_format_bytes(f->used_bytes, a, sizeof a),
+        printf(" used %s of %s", tide_format_bytes(f->used_bytes, a, sizeof a),
                tide_format_bytes(f->total_bytes, b, sizeof b));
-    else
-        printf("at the peak");
-    printf(", %s\n", cli_moment_place(&at, span, place, sizeof place));
+    if (p->is_peak) printf(" at the peak, %s", cli_moment_place(&at, span, place, sizeof place));
+    putchar('\n');
+}
+
+static void print_device(const instant *p, const cli_span *span) {
+    const tide_device_figures *f = &p->figures;
+    char a[24];
+    print_head(p, span);
     printf("  allocators   %s", tide_format_bytes(f->allocators_bytes, a, sizeof a));
     print_parts(p, TIDE_DEVICE_ALLOCATOR);
     printf("\n  outside      %s", tide_format_bytes(f->outside_bytes, a, sizeof a));
@@ -62,17 +76,20 @@ static void print_device(const at_peak *p, const cli_span *span) {
     if (f->unexplained_bytes == TIDE_UNKNOWN_BYTES) {
         printf("\n  unexplained  not known: %s\n",
                p->lane->n_samples > 0 ? "the first sample of the device came later" : "no sample of the device");
-        return;
+    } else {
+        printf("\n  unexplained  %s", tide_format_bytes(f->unexplained_bytes, a, sizeof a));
+        if (f->off_bytes > 0)
+            printf("; the sample is %s below the sum of both", tide_format_bytes(f->off_bytes, a, sizeof a));
+        printf("\n  free         %s\n", tide_format_bytes(f->free_bytes, a, sizeof a));
     }
-    printf("\n  unexplained  %s", tide_format_bytes(f->unexplained_bytes, a, sizeof a));
-    if (f->off_bytes > 0)
-        printf("; the sample is %s below the sum of both", tide_format_bytes(f->off_bytes, a, sizeof a));
-    printf("\n  free         %s\n", tide_format_bytes(f->free_bytes, a, sizeof a));
+    if (p->first_event > 0)
+        printf("  note: events before #%" PRIu64 " are gone: segments that were taken then count as unexplained\n",
+               p->first_event);
 }
 
 // ---- JSON ----
 
-static void parts_json(tide_json_out *j, const char *key, const at_peak *p, tide_device_part_of of) {
+static void parts_json(tide_json_out *j, const char *key, const instant *p, tide_device_part_of of) {
     tide_json_open(j, key, '[');
     for (size_t i = 0; i < p->n_parts; i++) {
         if (p->parts[i].of != of) continue;
@@ -84,7 +101,7 @@ static void parts_json(tide_json_out *j, const char *key, const at_peak *p, tide
     tide_json_close(j, ']');
 }
 
-static void device_json(tide_json_out *j, const at_peak *p, const cli_span *span) {
+static void device_json(tide_json_out *j, const instant *p, const cli_span *span) {
     const tide_device_figures *f = &p->figures;
     tide_json_open(j, NULL, '{');
     tide_json_text(j, "device", p->lane->device);
@@ -98,6 +115,7 @@ static void device_json(tide_json_out *j, const at_peak *p, const cli_span *span
     tide_json_u64(j, "outside_bytes", f->outside_bytes);
     tide_json_bytes(j, "unexplained_bytes", f->unexplained_bytes);
     tide_json_u64(j, "off_bytes", f->off_bytes);
+    tide_json_bool(j, "is_cut", p->first_event > 0);
     tide_json_bytes(j, "free_bytes", f->free_bytes);
     parts_json(j, "allocators", p, TIDE_DEVICE_ALLOCATOR);
     parts_json(j, "functions", p, TIDE_DEVICE_API);
@@ -105,13 +123,14 @@ static void device_json(tide_json_out *j, const at_peak *p, const cli_span *span
     tide_json_close(j, '}');
 }
 
-tide_status cli_trace_devices(tide_trace *t, const cli_span *span, tide_json_out *j, tide_error *err) {
+tide_status cli_trace_devices(tide_trace *t, const cli_span *span, const cli_moment *at, tide_json_out *j,
+                              tide_error *err) {
     tide_device_memory m;
     tide_status st = tide_device_memory_make(t, NULL, &m, err);
     if (j != NULL) tide_json_open(j, "devices", '[');
     for (size_t i = 0; st == TIDE_OK && i < m.n; i++) {
-        at_peak p;
-        st = find_peak(&m, i, span, &p, err);
+        instant p;
+        st = find_instant(&m, i, span, at, &p, err);
         if (st == TIDE_OK && j != NULL) device_json(j, &p, span);
         if (st == TIDE_OK && j == NULL) print_device(&p, span);
         tide_host_free(p.parts);

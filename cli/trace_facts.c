@@ -282,7 +282,7 @@ static int facts_json(tide_trace *t, const cli_trace_options *o, const facts *f)
     add_peak(&j, "whole_peak", &f->whole, &f->whole_peak, f->whole_bytes);
     for (size_t k = 0; k < sizeof tables / sizeof tables[0]; k++) tide_table_json(&tables[k], false, &j);
     tide_error err = TIDE_ERROR_INIT;
-    if (cli_trace_devices(t, &f->span, &j, &err) != TIDE_OK) {
+    if (cli_trace_devices(t, &f->span, NULL, &j, &err) != TIDE_OK) {
         tide_text_deinit(&text);
         return cli_fail(&err);
     }
@@ -303,7 +303,7 @@ int cli_trace_facts(tide_trace *t, const cli_trace_options *o) {
         print_health(t, &f);
         const tide_table tables[] = {kinds_of(&f), runs_of(&f), marks_of(&f)};
         for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) print_table(&tables[i]);
-        if (cli_trace_devices(t, &f.span, NULL, &err) != TIDE_OK) code = cli_fail(&err);
+        if (cli_trace_devices(t, &f.span, NULL, NULL, &err) != TIDE_OK) code = cli_fail(&err);
     }
     facts_deinit(&f);
     return code;

@@ -235,14 +235,16 @@ static void add_groups(const instant *i, const tide_group *groups, size_t n, con
     tide_host_free(rows);
 }
 
-static int print_live(instant *i, const tide_group *groups, size_t n, const cli_trace_options *o) {
+static int print_live(tide_trace *t, instant *i, const tide_group *groups, size_t n, const cli_trace_options *o) {
+    tide_error err = TIDE_ERROR_INIT;
     if (i->live.n > 0) qsort(i->live.items, i->live.n, sizeof *i->live.items, by_size);
     if (!o->json) {
         print_instant(i);
         if (i->live.n > 0) putchar('\n');
         if (o->grouped && n > 0) add_groups(i, groups, n, o, NULL);
         if (!o->grouped && i->live.n > 0) add_blocks(i, o, NULL);
-        return CLI_EXIT_OK;
+        const tide_status st = cli_trace_devices(t, &i->span, &i->moment, NULL, &err);
+        return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
     }
     tide_text text = {0};
     tide_json_out j = cli_document_begin("trace_live", &text);
@@ -252,6 +254,10 @@ static int print_live(instant *i, const tide_group *groups, size_t n, const cli_
         add_groups(i, groups, n, o, &j);
     } else {
         add_blocks(i, o, &j);
+    }
+    if (cli_trace_devices(t, &i->span, &i->moment, &j, &err) != TIDE_OK) {
+        tide_text_deinit(&text);
+        return cli_fail(&err);
     }
     cli_document_end(&j);
     return cli_document_print(&text);
@@ -264,7 +270,7 @@ int cli_trace_live(tide_trace *t, const cli_trace_options *o) {
     size_t n = 0;
     tide_status st = look(t, o->path, o->run_id, o->at, &i, &err);
     if (st == TIDE_OK && o->grouped) st = tide_live_set_group(&i.live, o->by, &groups, &n, &err);
-    const int code = st == TIDE_OK ? print_live(&i, groups, n, o) : cli_fail(&err);
+    const int code = st == TIDE_OK ? print_live(t, &i, groups, n, o) : cli_fail(&err);
     tide_groups_free(groups, n);
     tide_live_set_deinit(&i.live);
     return st == TIDE_ERR_INVALID ? CLI_EXIT_USAGE : code;

@@ -61,9 +61,10 @@ typedef struct cli_trace_options {
 } cli_trace_options;
 
 int cli_trace_facts(tide_trace *t, const cli_trace_options *o);
-/// What of each device but the CPU is in use when most is within the span, and who has it: `devices` of a document, or
-/// lines on stdout (j NULL).
-tide_status cli_trace_devices(tide_trace *t, const cli_span *span, tide_json_out *j, tide_error *err) TIDE_NODISCARD;
+/// What of each device but the CPU is in use just after `at` (NULL: when most is within the span), and who has it:
+/// `devices` of a document, or lines on stdout (j NULL).
+tide_status cli_trace_devices(tide_trace *t, const cli_span *span, const cli_moment *at, tide_json_out *j,
+                              tide_error *err) TIDE_NODISCARD;
 /// Who was live at o->at, block by block or in groups.
 int cli_trace_live(tide_trace *t, const cli_trace_options *o);
 /// o->at against o->and_at, or `t` against o->other.

@@ -13,6 +13,9 @@ extern "C" {
 
 /// Whether the trace names a device beside the CPU. Costs nothing.
 bool tide_trace_has_devices(const tide_trace *t);
+/// The oldest event that is there: 1, or what thinning (max_bytes) left. Blocks that are live there are known, segments
+/// that were taken before are not.
+uint64_t tide_trace_first_kept(const tide_trace *t);
 
 /// What the driver of a device said at one moment: bytes in use by all processes, and all that there are.
 typedef struct tide_trace_usage {

@@ -317,8 +317,11 @@ static void add_devices(const tide_report *r, const tide_report_side *s, const c
         out,
         "<section class=\"devices\">\n<h2>Devices over time%s</h2>\n<p class=\"mute\">What is in use of each "
         "device, by all processes, as its driver said now and then: between two samples what is unexplained "
-        "stays as it was. The tables of devices have the numbers of the peak.</p>\n",
-        side);
+        "stays as it was. The tables of devices have the numbers of the peak.%s</p>\n",
+        side,
+        !tide_device_is_cut(&s->device_memory)
+            ? ""
+            : " The oldest events of the trace are gone: segments that were taken then count as unexplained.");
     tide_report_devices_legend(out);
     tide_text_addf(out, "<div class=\"scroll\" role=\"region\" aria-label=\"Devices over time%s\" tabindex=\"0\">\n",
                    side);

@@ -21,6 +21,8 @@ bool tide_trace_has_devices(const tide_trace *t) {
     return false;
 }
 
+uint64_t tide_trace_first_kept(const tide_trace *t) { return (uint64_t)t->first_event; }
+
 // ---- takes ----
 
 typedef struct takes {

@@ -599,26 +599,32 @@ static const tide__schema_item views[] = {
                      "       e.reserved_bytes AS total_bytes, e.thread\n"
                      "FROM event e JOIN device d ON d.id = e.device WHERE e.op = 9"},
     // Allocators: segments of those that tell them, blocks of the others. Outside: of each of the driver's functions
-    // the larger of both, for a pool's blocks lie in its segments. analysis/device_memory.c computes the same.
+    // the larger of both, for a pool's blocks lie in its segments. A segment that goes and never came was taken before
+    // the oldest event that is there. Samples stand as lines without bytes among the changes of each allocator, so that
+    // one pass sums up to all of them. analysis/device_memory.c computes the same.
     {"device_memory",
      "CREATE VIEW device_memory AS\n"
      "WITH driver(id) AS (SELECT id FROM name WHERE text GLOB 'cu[A-Z]*' OR text = 'module'),\n"
      "told(device, allocator_id) AS (SELECT DISTINCT device, coalesce(allocator_id, 0) FROM event WHERE op = 4),\n"
      "change(device, allocator_id, at, segments, blocks) AS (\n"
-     "  SELECT device, coalesce(allocator_id, 0), id, iif(op = 4, 1, -1) * reserved_bytes, 0\n"
-     "  FROM event WHERE op IN (4, 5)\n"
+     "  SELECT device, coalesce(allocator_id, 0), id, CASE WHEN op = 4 THEN reserved_bytes\n"
+     "    WHEN lag(op) OVER (PARTITION BY device, block_id >> 48, address ORDER BY id) = 4 THEN -reserved_bytes\n"
+     "    ELSE 0 END, 0 FROM event WHERE op IN (4, 5)\n"
      "  UNION ALL SELECT device, coalesce(allocator_id, 0), alloc_event, 0, reserved_bytes FROM block\n"
      "  UNION ALL SELECT device, coalesce(allocator_id, 0), free_event, 0, -reserved_bytes FROM block\n"
      "  WHERE free_event IS NOT NULL),\n"
-     "held(event_id, is_driver, bytes) AS (\n"
-     "  SELECT u.id, c.allocator_id IN (SELECT id FROM driver), CASE\n"
-     "    WHEN c.allocator_id IN (SELECT id FROM driver) THEN max(sum(c.segments), sum(c.blocks))\n"
-     "    WHEN (c.device, c.allocator_id) IN (SELECT device, allocator_id FROM told) THEN sum(c.segments)\n"
-     "    ELSE sum(c.blocks) END\n"
-     "  FROM event u JOIN change c ON c.device = u.device AND c.at < u.id\n"
-     "  WHERE u.op = 9 GROUP BY u.id, c.device, c.allocator_id),\n"
+     "line(device, allocator_id, at, is_sample, segments, blocks) AS (\n"
+     "  SELECT device, allocator_id, at, 0, segments, blocks FROM change\n"
+     "  UNION ALL SELECT u.device, o.allocator_id, u.id, 1, 0, 0 FROM event u\n"
+     "  JOIN (SELECT DISTINCT device, allocator_id FROM change) o ON o.device = u.device WHERE u.op = 9),\n"
+     "held(event_id, is_sample, device, allocator_id, segments, blocks) AS (\n"
+     "  SELECT at, is_sample, device, allocator_id, sum(segments) OVER w, sum(blocks) OVER w FROM line\n"
+     "  WINDOW w AS (PARTITION BY device, allocator_id ORDER BY at)),\n"
      "known(event_id, allocators, outside) AS (\n"
-     "  SELECT event_id, sum(iif(is_driver, 0, bytes)), sum(iif(is_driver, bytes, 0)) FROM held GROUP BY event_id)\n"
+     "  SELECT event_id, sum(CASE WHEN allocator_id IN (SELECT id FROM driver) THEN 0\n"
+     "    WHEN (device, allocator_id) IN (SELECT device, allocator_id FROM told) THEN segments ELSE blocks END),\n"
+     "    sum(iif(allocator_id IN (SELECT id FROM driver), max(segments, blocks), 0))\n"
+     "  FROM held WHERE is_sample GROUP BY event_id)\n"
      "SELECT u.event_id, u.t_ns, u.device, u.used_bytes, u.total_bytes, coalesce(k.allocators, 0) AS "
      "allocators_bytes,\n"
      "       coalesce(k.outside, 0) AS outside_bytes,\n"

@@ -44,11 +44,13 @@ static void say_device(const tide_tui_scene *s, size_t i, char *buf, size_t buf_
                  s->devices[i].device, a, o, largest);
         return;
     }
+    const bool is_cut = tide_device_is_cut(s->device_memory); // then the segments of before are not known
     const int len =
-        snprintf(buf, buf_bytes, "%s: %s of %s in use: allocators %s, outside %s%s, unexplained %s, free %s",
+        snprintf(buf, buf_bytes, "%s: %s of %s in use: allocators %s%s, outside %s%s, unexplained %s%s, free %s",
                  s->devices[i].device, tide_tui_bytes(f->used_bytes, used, sizeof used),
-                 tide_tui_bytes(f->total_bytes, total, sizeof total), a, o, largest,
-                 tide_tui_bytes(f->unexplained_bytes, u, sizeof u), tide_tui_bytes(f->free_bytes, rest, sizeof rest));
+                 tide_tui_bytes(f->total_bytes, total, sizeof total), is_cut ? "at least " : "", a, o, largest,
+                 is_cut ? "at most " : "", tide_tui_bytes(f->unexplained_bytes, u, sizeof u),
+                 tide_tui_bytes(f->free_bytes, rest, sizeof rest));
     if (f->off_bytes > 0 && len > 0 && (size_t)len < buf_bytes)
         snprintf(buf + len, buf_bytes - (size_t)len, "; the sample is %s below both",
                  tide_tui_bytes(f->off_bytes, off, sizeof off));

@@ -112,6 +112,8 @@ static size_t most_unused(const tide_pools *pools) {
     for (size_t i = 0; i < pools->n; i++) {
         const uint64_t unused = pools->items[i].unused_bytes;
         if (unused == 0 || unused == TIDE_UNKNOWN_BYTES) continue;
+        // One that is larger, or there, at other moments of the window alone: "12 MiB of its 0 B" says nothing.
+        if (unused > pools->items[i].reserved_bytes) continue;
         if (best == SIZE_MAX || unused > pools->items[best].unused_bytes) best = i;
     }
     return best;
