@@ -205,6 +205,7 @@ static tide_device_figures figures_of(const tide_device_point *p) {
     if (f.off_bytes > known) f.off_bytes = known; // given back since the sample
     f.used_bytes = known + f.unexplained_bytes - f.off_bytes;
     f.free_bytes = f.used_bytes < f.total_bytes ? f.total_bytes - f.used_bytes : 0;
+    TIDE_ASSERT(f.unexplained_bytes == 0 || f.off_bytes == 0);
     return f;
 }
 

@@ -90,7 +90,7 @@ bool tide__cupti_works(CUptiResult result);
 
 /// The block is live from now on: it gets a number. A block of tidemark's own is only counted.
 void tide__cupti_tell_alloc(tide__cupti_block *b, uint64_t t_ns);
-/// Its free has begun: whoever has it has given it up.
+/// Its free has begun: its owner has given it up.
 void tide__cupti_tell_request(const tide__cupti_block *b);
 void tide__cupti_tell_end(const tide__cupti_block *b, uint64_t t_ns);
 /// It is the same memory under another address or another name of an allocator: ends it, and announces it again.

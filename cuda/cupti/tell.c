@@ -8,6 +8,7 @@
 // to another thread in between: then the new block's allocation ends the old block first (tide__cupti_make_room), so
 // that no byte is ever live twice. A free that failed takes nothing away: the block is announced again under a new
 // number.
+#include "core/base/assert.h"
 #include "cuda/cupti/recorder.h"
 
 static tide_memory_event event_of(const tide__cupti_block *b, tide_memory_op op, uint64_t t_ns) {
@@ -53,7 +54,9 @@ void tide__cupti_tell_request(const tide__cupti_block *b) {
 
 void tide__cupti_tell_end(const tide__cupti_block *b, uint64_t t_ns) {
     if (b->is_own) {
-        tide__cupti.counts.own_bytes -= b->device >= 0 ? b->bytes : 0;
+        const uint64_t bytes = b->device >= 0 ? b->bytes : 0;
+        TIDE_ASSERT(tide__cupti.counts.own_bytes >= bytes);
+        tide__cupti.counts.own_bytes -= bytes;
         return;
     }
     tide__cupti.counts.frees++;

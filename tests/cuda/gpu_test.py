@@ -74,8 +74,11 @@ class Machine:
 
     def run(self, *command, env=None, timeout=300):
         """The finished process, output and errors as one text."""
-        return subprocess.run(command, env={**self.env, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, timeout=timeout, check=False)
+        try:
+            return subprocess.run(command, env={**self.env, **(env or {})}, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 124, f"no end within {timeout} s")
 
     def program(self, *path):
         full = os.path.join(self.build, *path)

@@ -13,6 +13,17 @@
 #include "core/memory/block.h"
 #include "tests/tide_test.h"
 
+#if defined(__SANITIZE_THREAD__)
+#define HAS_TSAN true
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HAS_TSAN true
+#endif
+#endif
+#ifndef HAS_TSAN
+#define HAS_TSAN false
+#endif
+
 // ---- bytes ----
 //
 // Of the host, or of a device that the host cannot touch: then on the device's stream 0, and waited for. False: the

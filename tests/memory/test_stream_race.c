@@ -20,17 +20,6 @@
 enum { N_THREADS = 4, N_STREAMS = 3, N_BLOCKS = 10000, PER_THREAD = N_BLOCKS / N_THREADS, MAX_WORDS = 512 };
 enum { EXIT_CAUGHT = 3, EXIT_TSAN = 66, SLOW_EVERY = 64, SLOW_NS = 100000 };
 
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN true
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_TSAN true
-#endif
-#endif
-#ifndef HAS_TSAN
-#define HAS_TSAN false
-#endif
-
 /// One block on its way through two streams; lives until both are done.
 typedef struct job {
     uint64_t *words;

@@ -21,17 +21,6 @@
 #include "tests/device/device_test.h"
 #include "tests/device/fake_device.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define HAS_TSAN true
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define HAS_TSAN true
-#endif
-#endif
-#ifndef HAS_TSAN
-#define HAS_TSAN false
-#endif
-
 enum { N_BLOCKS = 64, N_ROUNDS = 3, BLOCK_BYTES = 32 << 10 };
 
 static bool is_fake(void) { return getenv("TIDE_TEST_DEVICE") == NULL; }

@@ -55,7 +55,7 @@ static void test_start_and_stop(void **state) {
     assert_int_equal(n_seen, 0);
 }
 
-/// What tidemark's allocators take is counted and not told; a block keeps that, whoever frees it.
+/// What tidemark's allocators take is counted and not told; a block keeps that, whichever call frees it.
 static void test_own_calls(void **state) {
     (void)state;
     CUdeviceptr own[2], other;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 typedef struct sim_point {
-    _Atomic uint32_t state; ///< 0: to come; 1: to come, and somebody sleeps; 2: there
+    _Atomic uint32_t state; ///< 0: to come; 1: to come, and a thread waits for it; 2: there
     _Atomic uint32_t refs;
     _Atomic uint64_t end_ns;
     struct sim_point *_Atomic next; ///< among the unused
