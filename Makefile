@@ -17,7 +17,7 @@ demo: build
 test:
 	@scripts/deps.sh test
 	@cmake --preset asan
-	@cmake --build --preset asan
+	@cmake --build --preset asan --target unit
 	@ctest --preset asan-unit -j "$$(($$(nproc) + 1))"
 	@cmake --preset test
 	@cmake --build --preset test

@@ -16,9 +16,9 @@ else()
   target_compile_definitions(tide_flags INTERFACE "$<$<CONFIG:Debug>:TIDE_ASSERT_LEVEL=1>")
 endif()
 if(TIDE_SANITIZE)
-  # Not whether an access lies within its object: with optimisation that check is a sixth of the time to compile, and what
-  # it finds (an access past an object whose size the compiler knows) AddressSanitizer finds as well.
-  target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-sanitize=object-size
+  # Three checks are left out that take a third of the time to compile, where AddressSanitizer finds the same: whether an
+  # access lies within its object, goes through a null pointer, or through one that has wrapped round.
+  target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-sanitize=object-size,null,pointer-overflow
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})
 endif()
@@ -120,6 +120,7 @@ int main(int argc, char **argv) {
 ]])
   add_executable(test_${folder} ${sources} "${CMAKE_CURRENT_BINARY_DIR}/main_of_${folder}.c")
   target_link_libraries(test_${folder} PRIVATE ${ARG_UNPARSED_ARGUMENTS} tide_testing PkgConfig::CMOCKA)
+  add_dependencies(unit test_${folder})
   foreach(name IN LISTS names)
     tide_add_unit_test(${name} $<TARGET_FILE:test_${folder}> ${name})
   endforeach()
@@ -130,6 +131,7 @@ endfunction()
 function(tide_test name)
   add_executable(test_${name} test_${name}.c)
   target_link_libraries(test_${name} PRIVATE ${ARGN} tide_testing PkgConfig::CMOCKA)
+  add_dependencies(unit test_${name})
   tide_add_unit_test(${name} $<TARGET_FILE:test_${name}>)
 endfunction()
 

@@ -14,7 +14,7 @@
 
 enum { MAX_EVENTS = 300000 };
 
-static tide__event events[MAX_EVENTS];
+static tide__event *events; // [MAX_EVENTS], see finish_room
 
 static inline tide__store *open_new(const tmp_dir *d) {
     tide_error err = TIDE_ERROR_INIT;
@@ -69,8 +69,24 @@ typedef struct want_block {
 } want_block;
 
 static model m;
-static want_block want[MAX_EVENTS];
+static want_block *want; // [MAX_EVENTS]
 static size_t n_want;
+
+/// Set up and torn down with the group of tests: as static arrays they would be looked through for pointers, 55 MB of
+/// them, at the end of every process that starts from this test program.
+static inline int finish_room(void **state) {
+    (void)state;
+    events = calloc(MAX_EVENTS, sizeof *events);
+    want = calloc(MAX_EVENTS, sizeof *want);
+    return events != NULL && want != NULL ? 0 : -1;
+}
+
+static inline int finish_room_free(void **state) {
+    (void)state;
+    free(events);
+    free(want);
+    return 0;
+}
 
 static inline int by_alloc(const void *a, const void *b) {
     const int64_t x = ((const want_block *)a)->b.alloc_event, y = ((const want_block *)b)->b.alloc_event;

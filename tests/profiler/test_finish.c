@@ -267,5 +267,5 @@ int main(void) {
         tide_unit_test(test_blocks_from_before_the_first_event_are_there),
         tide_unit_test(test_a_trace_of_one_snapshot_has_its_blocks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, finish_room, finish_room_free);
 }

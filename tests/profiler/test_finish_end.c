@@ -262,5 +262,5 @@ int main(void) {
         tide_unit_test(test_what_cannot_be_finished_stays_as_it_was),
         tide_unit_test(test_without_memory_it_stays_as_it_was),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, finish_room, finish_room_free);
 }
