@@ -65,7 +65,7 @@ class Process(Case):
     def test_large_weights(self):
         """Stored, as bytes and as a list of numbers, stored at an odd place, beside the model, and made by folding."""
         for place in PLACES:
-            self.assertTrue(self.check(place, write(self.dir, place, 8192, 4096), ()))
+            self.assertTrue(self.check(place, write(self.dir, place, 4096, 4096), ()))
             for path in self.dir.iterdir():
                 path.unlink()
 

@@ -23,20 +23,37 @@ def value(number, name, dims):
     return field(number, field(1, name.encode()) + field(2, tensor_type(1, dims)))
 
 
-def model(pad, nodes, k, n, *initializers):
-    """x [1 x k] MatMul w [k x n] -> y. `pad` bytes move all that follows."""
+def key(number, size):
+    """The begin of a field of that size."""
+    return varint(number, size).replace(bytes([number << 3]), bytes([number << 3 | 2]), 1)
+
+
+def model(pad, nodes, k, n, *initializers, raw_bytes=0):
+    """x [1 x k] MatMul w [k x n] -> y. `pad` bytes move all that follows. The last initializer lacks its last raw_bytes,
+    which come behind the model."""
     graph = nodes + node("MatMul", ["x", "w"], "y") + field(2, b"g") + value(11, "x", [1, k]) + value(12, "y", [1, n])
+    for i in initializers:
+        graph += key(5, len(i) + (raw_bytes if i is initializers[-1] else 0)) + i
     return (varint(1, 8) + field(2, b"p" * pad) + field(8, field(1, b"") + varint(2, 17)) +
-            field(7, graph + b"".join(field(5, i) for i in initializers)))
+            key(7, len(graph) + raw_bytes) + graph)
+
+
+def put(path, content, raw_bytes, numbers):
+    """Behind the content zeros as a hole of the file, or these numbers."""
+    with path.open("wb") as f:
+        f.write(content)
+        if numbers is None:
+            f.truncate(len(content) + raw_bytes)
+        else:
+            f.write(struct.pack(f"<{len(numbers)}f", *numbers))
 
 
 def write(folder, place, k, n, numbers=None):
     """A model whose weight is at `place`; its numbers are zeros (holes of the file) where none are given."""
     path, raw_bytes = folder / f"{place}.onnx", 4 * k * n
-    raw = bytes(raw_bytes) if numbers is None else struct.pack(f"<{k * n}f", *numbers)
     head = varint(1, k) + varint(1, n) + varint(2, 1) + field(8, b"w")
     if place == "external":
-        (folder / "w.bin").write_bytes(raw)
+        put(folder / "w.bin", b"", raw_bytes, numbers)
         keys = {"location": "w.bin", "offset": "0", "length": str(raw_bytes)}
         head += b"".join(field(13, field(1, a.encode()) + field(2, b.encode())) for a, b in keys.items()) + varint(14, 1)
         path.write_bytes(model(0, b"", k, n, head))
@@ -48,10 +65,11 @@ def write(folder, place, k, n, numbers=None):
         path.write_bytes(model(0, fill, k, n, shape))
     else:
         for pad in range(4):
-            data = model(pad, b"", k, n, head + field(4 if place == "list" else 9, raw))
-            if ((len(data) - raw_bytes) % 4 == 0) == (place != "odd"):
+            data = model(pad, b"", k, n, head + key(4 if place == "list" else 9, raw_bytes),
+                         raw_bytes=raw_bytes)
+            if (len(data) % 4 == 0) == (place != "odd"):
                 break
-        path.write_bytes(data)
+        put(path, data, raw_bytes, numbers)
     return path
 
 
