@@ -14,7 +14,10 @@
 
 void tide_space_deinit(tide_space *sp) {
     tide__space_index *x = tide__space_index_of(sp);
-    for (size_t i = 0; i < sp->n; i++) tide_host_free(sp->regions[i].label);
+    for (size_t i = 0; i < sp->n; i++) {
+        tide_host_free(sp->regions[i].label);
+        tide_host_free(sp->regions[i].pools);
+    }
     tide_host_free(sp->regions);
     if (x != NULL) {
         tide_host_free(x->region_of);
@@ -168,7 +171,7 @@ static tide_status region_of_live(tide_subject *s, const tide_live_items *live, 
     }
     TIDE_TRY(tide_device_parse(item->shape.device, &device, err));
     const tide_plan_buffer *b = plan != NULL ? tide_memory_plan_buffer(plan, device, item->shape.kind) : NULL;
-    return b != NULL ? tide__space_buffer(sp, b, block_id, live->at.t, live->at.t + 1, region, err) : TIDE_OK;
+    return b != NULL ? tide__space_buffer(sp, plan, b, block_id, live->at.t, live->at.t + 1, region, err) : TIDE_OK;
 }
 
 static tide_status add_live_planned(tide_subject *s, const tide_live_items *live, tide_space *sp, tide_error *err) {

@@ -12,6 +12,12 @@
 extern "C" {
 #endif
 
+/// A pool of a colouring plan, in the region of its buffer.
+typedef struct tide_region_pool {
+    uint32_t number; ///< in the plan: "pool 3"
+    uint64_t offset_bytes, bytes;
+} tide_region_pool;
+
 typedef struct tide_region {
     char *label;          ///< "Workspace on cpu", "arena segment 3"; owned
     size_t tail;          ///< where in the label the part begins that no other region has: "segment 3"; 0: all of it
@@ -21,8 +27,10 @@ typedef struct tide_region {
     uint64_t bound_bytes; ///< of a plan's buffer: lower bound; else 0
     tide_memory_kind kind;
     char device[16];
-    bool is_guessed;       ///< no segment was recorded: a stretch of addresses, and unused bytes in it are OUTSIDE
-    uint64_t buffer_block; ///< of a plan's buffer in a run: its block; else 0
+    bool is_guessed;         ///< no segment was recorded: a stretch of addresses, and unused bytes in it are OUTSIDE
+    uint64_t buffer_block;   ///< of a plan's buffer in a run: its block; else 0
+    tide_region_pool *pools; ///< [n_pools] upwards, of a colouring plan's buffer; owned; NULL: it is not cut into pools
+    size_t n_pools;
 } tide_region;
 
 /// All zero it is an empty one, in which nothing has a place: what the functions that make one leave when they fail.

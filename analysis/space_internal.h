@@ -56,8 +56,9 @@ tide_status tide__space_add_rectangle(tide_space *sp, const tide__rectangle *r, 
 tide_status tide__space_add_plan(tide_subject *s, tide_space *sp, tide_error *err) TIDE_NODISCARD;
 /// The region of buffer `b` of a plan, made when it is new, which is there from begin to end. `block_id`: the block of
 /// a run that is that buffer; 0: of a plan, or not known.
-tide_status tide__space_buffer(tide_space *sp, const tide_plan_buffer *b, uint64_t block_id, int64_t begin, int64_t end,
-                               uint32_t *region, tide_error *err) TIDE_NODISCARD;
+tide_status tide__space_buffer(tide_space *sp, const tide_memory_plan *plan, const tide_plan_buffer *b,
+                               uint64_t block_id, int64_t begin, int64_t end, uint32_t *region,
+                               tide_error *err) TIDE_NODISCARD;
 
 /// A block with an address, and which item (or live item) it is.
 typedef struct tide__addressed {

@@ -13,6 +13,7 @@
 #include "analysis/bisect.h"
 #include "analysis/space_internal.h"
 #include "analysis/subject_internal.h"
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "planner/planner.h"
@@ -84,8 +85,23 @@ static char *buffer_label(const tide_space *sp, tide_region *r) {
     return NULL;
 }
 
-tide_status tide__space_buffer(tide_space *sp, const tide_plan_buffer *b, uint64_t block_id, int64_t begin, int64_t end,
-                               uint32_t *region, tide_error *err) {
+/// The pools of a buffer, which lie end to end in it.
+static tide_status add_pools(tide_region *r, const tide_memory_plan *plan, const tide_plan_buffer *b, tide_error *err) {
+    uint64_t end = 0;
+    if (plan->n_pools == 0) return TIDE_OK;
+    TIDE_TRY(TIDE_NEW(&r->pools, plan->n_pools, err, "for a map of addresses"));
+    for (uint32_t i = 0; i < plan->n_pools; i++) {
+        const tide_plan_pool *p = &plan->pool_list[i];
+        if (&plan->buffers[p->buffer] != b) continue;
+        TIDE_ASSERT(p->offset_bytes >= end);
+        end = p->offset_bytes + p->size_bytes;
+        r->pools[r->n_pools++] = (tide_region_pool){i, p->offset_bytes, p->size_bytes};
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__space_buffer(tide_space *sp, const tide_memory_plan *plan, const tide_plan_buffer *b,
+                               uint64_t block_id, int64_t begin, int64_t end, uint32_t *region, tide_error *err) {
     *region = find_buffer(sp, b, block_id);
     if (*region != TIDE__NO_REGION) return TIDE_OK;
     tide_region r = {.bytes = b->bytes,
@@ -97,6 +113,7 @@ tide_status tide__space_buffer(tide_space *sp, const tide_plan_buffer *b, uint64
     tide_device_format(b->device, r.device, sizeof r.device);
     *region = (uint32_t)sp->n;
     TIDE_TRY(add_region(sp, &r, buffer_label(sp, &r), err));
+    TIDE_TRY(add_pools(&sp->regions[*region], plan, b, err));
     return add_presence(sp, *region, begin, end, err);
 }
 
@@ -247,7 +264,7 @@ static tide_status put_occupied(maker *m, uint32_t region, const tide_occupied *
 static tide_status put_buffer(maker *m, const tide_plan_buffer *b, tide_error *err) {
     const tide_lifetimes *lt = &m->plan->lifetimes;
     uint32_t region;
-    TIDE_TRY(tide__space_buffer(m->sp, b, m->block_id, m->clock.begin, m->clock.end, &region, err));
+    TIDE_TRY(tide__space_buffer(m->sp, m->plan, b, m->block_id, m->clock.begin, m->clock.end, &region, err));
     for (size_t i = 0; i < m->n_occupied; i++) {
         const tide_occupied *o = &m->occupied[i];
         const tide_lifetime *root = &lt->items[o->root];

@@ -429,6 +429,42 @@ static void add_execution_sums(tide_json_out *j, const tide_report_side *s, size
     tide_json_close(j, ']');
 }
 
+/// Of the tensors that executions repeat, where an execution has them: [region that is written, its own region] of each
+/// buffer. null: in the regions that are written.
+static void execution_regions(tide_json_out *j, const tide_report_side *s, uint64_t written, uint64_t own) {
+    const tide_space *sp = &s->space;
+    if (own == written || own == 0) {
+        tide_json_null(j, NULL);
+        return;
+    }
+    tide_json_open_flat(j, NULL, '[');
+    for (size_t from = 0; from < sp->n; from++) {
+        if (sp->regions[from].buffer_block != written) continue;
+        for (size_t to = 0; to < sp->n; to++) {
+            const tide_region *a = &sp->regions[from], *b = &sp->regions[to];
+            if (b->buffer_block != own || b->kind != a->kind || strcmp(b->device, a->device) != 0) continue;
+            tide_json_open_flat(j, NULL, '[');
+            tide_json_u64(j, NULL, from);
+            tide_json_u64(j, NULL, to);
+            tide_json_close(j, ']');
+        }
+    }
+    tide_json_close(j, ']');
+}
+
+static void add_execution_regions(tide_json_out *j, const tide_report_side *s) {
+    const tide_executions *x = s->facts->executions;
+    size_t first = SIZE_MAX; // the one whose tensors are written
+    tide_json_open_flat(j, "regions", '[');
+    for (size_t i = 0; s->repeats.n > 0 && i < x->n; i++) {
+        const bool repeats = s->repeats.is_repeated[i];
+        if (repeats && first == SIZE_MAX) first = i;
+        const uint64_t written = repeats ? x->items[first].buffer_block : 0;
+        execution_regions(j, s, written, repeats ? x->items[i].buffer_block : 0);
+    }
+    tide_json_close(j, ']');
+}
+
 static void add_executions(tide_json_out *j, const tide_report_side *s) {
     const tide_subject_facts *f = s->facts;
     const tide_executions *x = f->executions;
@@ -463,6 +499,7 @@ static void add_executions(tide_json_out *j, const tide_report_side *s) {
     for (size_t i = 0; s->repeats.n > 0 && i < x->n; i++)
         tide_json_u64_if(j, NULL, s->repeats.is_repeated[i], tide_report_time(f, (int64_t)x->items[i].idle_ns));
     tide_json_close(j, ']');
+    add_execution_regions(j, s);
     tide_json_close(j, '}');
 }
 
@@ -725,6 +762,19 @@ static void curve_part(tide_json_out *j, const tide_report_side *s) {
         columns(j, "reserved_curve", NULL, s->reserved, s->n_columns);
 }
 
+/// The pools of a colouring plan: number, offset and bytes of each.
+static void region_pools(tide_json_out *j, const tide_region *g) {
+    tide_json_open_flat(j, "pools", '[');
+    for (size_t i = 0; i < g->n_pools; i++) {
+        tide_json_open_flat(j, NULL, '[');
+        tide_json_u64(j, NULL, g->pools[i].number);
+        tide_json_u64(j, NULL, g->pools[i].offset_bytes);
+        tide_json_u64(j, NULL, g->pools[i].bytes);
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, ']');
+}
+
 static void regions_part(tide_json_out *j, const tide_report_side *s) {
     tide_json_open(j, "regions", '[');
     for (size_t i = 0; i < s->space.n; i++) {
@@ -737,6 +787,7 @@ static void regions_part(tide_json_out *j, const tide_report_side *s) {
         tide_json_u64(j, "bytes", g->bytes);
         tide_json_u64_if(j, "bound_bytes", g->bound_bytes > 0, g->bound_bytes);
         tide_json_bool(j, "guessed", g->is_guessed);
+        region_pools(j, g);
         tide_json_close(j, '}');
     }
     tide_json_close(j, ']');

@@ -454,6 +454,18 @@ static void add_region(const tide_region *g, const band *b, tide_text *out) {
                    y + 12.0, tide_format_bytes(g->bytes, size, sizeof size));
 }
 
+/// Where the pools of a colouring plan meet.
+static void add_pool_borders(const tide_region *g, const band *b, tide_text *out) {
+    if (g->n_pools < 2 || g->bytes == 0) return;
+    tide_text_add(out, "<path class=\"poolb\" d=\"");
+    for (size_t i = 0; i < g->n_pools; i++) {
+        if (g->pools[i].offset_bytes == 0) continue;
+        const double share = (double)g->pools[i].offset_bytes / (double)g->bytes;
+        tide_text_addf(out, "M%d %.1fH%d", PLOT_LEFT, b->top + b->height * (1.0 - share), PLOT_RIGHT);
+    }
+    tide_text_add(out, "\"/>\n");
+}
+
 static void add_items(const tide_report_side *s, const band *bands, size_t n, int fill, tide_text *out) {
     bool any = false;
     for (size_t k = 0; k < s->n_largest; k++) {
@@ -486,6 +498,7 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
     for (int f = 0; f < TIDE_N_ITEM_FILLS; f++) add_items(s, bands, n, f, out);
     for (size_t i = 0; i < n; i++) {
         const tide_region *g = &s->space.regions[i];
+        add_pool_borders(g, &bands[i], out);
         if (g->bound_bytes == 0 || g->bytes == 0) continue;
         const double y = bands[i].top + bands[i].height * (1.0 - (double)g->bound_bytes / (double)g->bytes);
         tide_text_addf(out, "<line class=\"boundl\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", PLOT_LEFT,

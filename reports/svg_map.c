@@ -98,9 +98,11 @@ static void place_boxes(map *m) {
     }
 }
 
-static void add_box(double top, double height, const char *label, uint64_t bytes, const char *class, tide_text *out) {
+/// Its name stands in the middle, above pools at the top.
+static void add_box(double top, double height, const char *label, uint64_t bytes, const char *class, bool has_pools,
+                    tide_text *out) {
     char size[24];
-    const double y = top + height / 2.0;
+    const double y = has_pools && height >= 30 ? top + 14.0 : top + height / 2.0;
     tide_text_addf(out, "<rect class=\"%s\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\"/>\n", class, LEFT, top,
                    RIGHT - LEFT, height);
     tide_text_addf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 8, height < 30 ? y + 4.0 : y - 2.0);
@@ -138,6 +140,23 @@ static void add_item(const map *m, const tide_live_item *x, tide_text *out) {
     tide_text_add(out, "</g>\n");
 }
 
+/// Where the pools of a colouring plan meet, and their numbers where they have room.
+static void add_pools(const map *m, size_t i, tide_text *out) {
+    enum { LEAST = 13, NAME = 30 };
+    const tide_region *g = &m->side->space.regions[m->regions[i]];
+    const double scale = g->bytes > 0 ? m->height[i] / (double)g->bytes : 0.0, foot = m->top[i] + m->height[i];
+    double free = m->top[i] + NAME;
+    for (size_t k = g->n_pools; k-- > 0;) {
+        const tide_region_pool *p = &g->pools[k];
+        const double y = foot - (double)p->offset_bytes * scale, middle = y - (double)p->bytes * scale / 2.0;
+        if (p->offset_bytes > 0) tide_text_addf(out, "<path class=\"poolb\" d=\"M%d %.1fH%d\"/>", LEFT, y, RIGHT);
+        if (middle - LEAST / 2.0 < free) continue;
+        tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">pool %" PRIu32 "</text>\n",
+                       LEFT - 8, middle + 4.0, p->number);
+        free = middle + LEAST / 2.0;
+    }
+}
+
 int tide_report_svg_map(const tide_report *r, const tide_report_side *s, tide_text *out) {
     map m = {.side = s};
     char words[64];
@@ -151,12 +170,13 @@ int tide_report_svg_map(const tide_report *r, const tide_report_side *s, tide_te
     place_boxes(&m);
     for (size_t i = 0; i < m.n; i++) {
         const tide_region *g = &s->space.regions[m.regions[i]];
-        add_box(m.top[i], m.height[i], g->label, m.hi[i] - m.lo[i], "region", out);
+        add_box(m.top[i], m.height[i], g->label, m.hi[i] - m.lo[i], "region", g->n_pools > 1, out);
     }
     if (m.has_weights)
         add_box(m.weights_top, MIN_BOX, tide_report_weights_name(&s->weights, words, sizeof words), s->weights.bytes,
-                "k3", out);
+                "k3", false, out);
     for (size_t k = 0; k < s->why.live.n && k < TIDE_REPORT_MAX_STILL; k++) add_item(&m, &s->why.live.items[k], out);
+    for (size_t i = 0; i < m.n; i++) add_pools(&m, i, out);
     if (m.n_left_out > 0)
         tide_text_addf(out, "<text class=\"l\" x=\"%d\" y=\"%d\">%zu more regions are not drawn</text>\n", LEFT,
                        TOP + HEIGHT + 16, m.n_left_out);

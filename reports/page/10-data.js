@@ -60,11 +60,14 @@ function repeat(side) {
     t.from.forEach((from, at) => made.push({begin: times[from], end: times[t.to[at]], size: t.size_bytes[at], execution: k, at, number: t.number[at]}));
   });
   if (t) made.sort((a, b) => a.begin - b.begin || b.size - a.size || a.execution - b.execution || a.number - b.number);
+  // Each context has a buffer of its own: where an execution has what is written in the first one's region.
+  const regions = x ? x.regions.map((pairs) => new Map(pairs || [])) : [];
   const place = new Map(); // where each tensor of each execution stands
   made.forEach((m, i) => { if (m.execution >= 0) place.set(m.execution * t.from.length + m.at, i); });
   const all = {execution: made.map((m) => (m.execution < 0 ? null : m.execution))};
   for (const column of Object.keys(it)) {
     const other = {begin: (m) => m.begin, end: (m) => m.end, id: () => null, open: () => 0,
+      region: (m) => regions[m.execution].get(t.region[m.at]) ?? t.region[m.at],
       lies_in: (m) => (t.lies_in[m.at] === null ? null : place.get(m.execution * t.from.length + t.lies_in[m.at]))}[column];
     all[column] = made.map((m) => (m.execution < 0 ? it[column][m.at] : other ? other(m) : t[column][m.at]));
   }

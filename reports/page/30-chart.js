@@ -359,8 +359,9 @@ function drawMemory() {
     g.strokeStyle = colours.line; g.strokeRect(left + 0.5, at - h + 0.5, c.plot - 1, h - 1);
     g.fillStyle = colours.mute; g.textAlign = 'right';
     if (h >= 26) {
-      g.fillText(cut(g, r.label, left - 14), left - 8, at - h / 2 - 7);
-      g.fillText(bytes(r.bytes), left - 8, at - h / 2 + 7);
+      const middle = r.pools.length > 1 ? at - h + 14 : at - h / 2;
+      g.fillText(cut(g, r.label, left - 14), left - 8, middle - 7);
+      g.fillText(bytes(r.bytes), left - 8, middle + 7);
     } else if (h >= 12) {
       g.fillText(cut(g, r.label, left - 14), left - 8, at - h / 2);
     }
@@ -385,6 +386,7 @@ function drawMemory() {
   }
   for (const k of list) {
     const {y, h, r} = tops[k];
+    if (r.bytes) poolBorders(g, r, left, y, c.plot, h / r.bytes, 28);
     if (!r.bound_bytes) continue;
     const b = y - r.bound_bytes / r.bytes * h;
     g.strokeStyle = colours.bound; g.setLineDash([7, 4]); g.beginPath(); g.moveTo(left, b); g.lineTo(left + c.plot, b); g.stroke(); g.setLineDash([]);

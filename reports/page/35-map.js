@@ -34,17 +34,32 @@ function drawMap() {
     const h = least + r.bytes / total * room, scale = h / (r.bytes || 1), low = at;
     g.fillStyle = colours.card; g.fillRect(mapLeft, at - h, width, h);
     g.strokeStyle = colours.line; g.strokeRect(mapLeft + 0.5, at - h + 0.5, width - 1, h - 1);
-    mapLabel(g, h, at - h / 2, r.label, bytes(r.bytes));
+    mapLabel(g, h, r.pools.length > 1 && h > 28 ? at - h + 14 : at - h / 2, r.label, bytes(r.bytes));
     list.sort((a, b) => it.reserved_bytes[b] - it.reserved_bytes[a] || a - b);
     g.save();
     g.beginPath(); g.rect(mapLeft, low - h, width, h); g.clip();
     for (const i of list) drawTile(g, s, i, mapLeft, low - (it.place[i] - r.base + it.reserved_bytes[i]) * scale, width, it.reserved_bytes[i] * scale);
     g.restore();
+    poolBorders(g, r, mapLeft, low, width, scale, 28);
     if (r.bound_bytes) {
       g.strokeStyle = colours.bound; g.setLineDash([7, 4]); g.beginPath();
       g.moveTo(mapLeft, low - r.bound_bytes * scale); g.lineTo(mapLeft + width, low - r.bound_bytes * scale); g.stroke(); g.setLineDash([]);
     }
     at -= h + gap;
+  }
+}
+/// Borders of the pools of a colouring plan in the picture of its buffer, and beside it their numbers where they have room
+/// below the buffer's own name, which takes `taken` at the top.
+function poolBorders(g, r, x, low, width, scale, taken) {
+  let free = low - r.bytes * scale + taken;
+  g.fillStyle = colours.fg;
+  for (const [, offset] of r.pools) if (offset) g.fillRect(x, Math.round(low - offset * scale), width, 1);
+  g.fillStyle = colours.mute; g.textAlign = 'right';
+  for (const [number, offset, size] of r.pools.slice().reverse()) {
+    const middle = low - (offset + size / 2) * scale, forms = ['pool ' + number + ', ' + bytes(size), 'pool ' + number];
+    if (middle - 6 < free) continue;
+    g.fillText(fitting(g, forms, x - 12) || forms[1], x - 8, middle);
+    free = middle + 6;
   }
 }
 /// Of a stretch of addresses that was only guessed to be a region, as much as these take.
@@ -69,8 +84,9 @@ function drawTile(g, s, i, x, y, width, height) {
 function mapLabel(g, height, y, words, size) {
   g.fillStyle = colours.mute; g.textAlign = 'right';
   const two = height >= 28;
-  // "stream_caching segment 3": what tells it from the others is its end; "Workspace on cpu": its begin
-  const forms = [words, words.replace(/^.* (segment|addresses) /, '$1 '), words.replace(/ on .*$/, '')];
+  // "stream_caching segment 3", "Workspace on cpu, buffer 2": what tells it from the others is its end; "Workspace on cpu":
+  // its begin
+  const forms = [words, words.replace(/^.* (segment|addresses|buffer) /, '$1 '), words.replace(/ on .*$/, '')];
   if (height >= 11) g.fillText(fitting(g, forms, mapLeft - 12) || cut(g, words, mapLeft - 12), mapLeft - 8, two ? y - 7 : y);
   if (two) g.fillText(size, mapLeft - 8, y + 7);
 }

@@ -227,6 +227,45 @@ static void neighbours_in_the_demo(void **state) {
     tide_subject_destroy(s);
 }
 
+/// The buffer of a colouring plan is cut into its pools, and each tensor lies in the one that the plan gave it.
+static void pools_of_a_colouring_plan(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_strategy *colour = NULL;
+    assert_tide_ok(tide_strategy_find("greedy_color", &colour, &err), &err);
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        tide_memory_plan *offsets = random_plan(seed, 60, N_STEPS), *plan = NULL;
+        assert_tide_ok(tide_plan_make(&offsets->lifetimes, colour, NULL, &plan, &err), &err);
+        tide_memory_plan_destroy(offsets);
+        tide_subject *s = subject_of_plan(plan);
+        const tide_items *items = load_items(s);
+        tide_space sp;
+        assert_tide_ok(tide_space_make(s, &sp, &err), &err);
+        assert_int_equal(sp.n, 1);
+        const tide_region *r = &sp.regions[0];
+        assert_int_equal(r->n_pools, plan->n_pools);
+        uint64_t end = 0;
+        for (size_t i = 0; i < r->n_pools; i++) {
+            assert_int_equal(r->pools[i].offset_bytes, end); // end to end
+            end += r->pools[i].bytes;
+        }
+        assert_int_equal(end, r->bytes);
+        size_t n = 0;
+        for (uint32_t i = 0; i < items->n; i++) {
+            const size_t tensor = (size_t)tide_planned_tensor(tide_items_id(items, i));
+            uint64_t lo, hi;
+            if (plan->pools[tensor] < 0 || !tide_space_of_item(&sp, items, i, &lo, &hi)) continue;
+            const tide_region_pool *p = &r->pools[plan->pools[tensor]];
+            assert_int_equal(p->number, plan->pools[tensor]);
+            assert_true(lo >= p->offset_bytes && hi <= p->offset_bytes + p->bytes);
+            n++;
+        }
+        assert_true(n > 20);
+        tide_space_deinit(&sp);
+        tide_subject_destroy(s);
+    }
+}
+
 /// A planned run of a trace: the plan's buffer, with its tensors at the times when their steps ran.
 static void tensors_of_a_planned_run(void **state) {
     (void)state;
@@ -386,7 +425,7 @@ int main(void) {
         tide_unit_test(every_cell_of_a_plan),         tide_unit_test(a_coarse_picture),
         tide_unit_test(neighbours_in_the_demo),       tide_unit_test(tensors_of_a_planned_run),
         tide_unit_test(blocks_lie_in_their_segments), tide_unit_test(one_moment),
-        tide_unit_test(what_cannot_be_drawn),
+        tide_unit_test(what_cannot_be_drawn),         tide_unit_test(pools_of_a_colouring_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1169,6 +1169,15 @@ class Questions(InBrowser):
         self.b.click(f"section:has(> #t-pools-a) thead th:nth-child({heads.index('Unused on average') + 1}) button")
         first = self.rows("section:has(> #t-pools-a)")[0]
         self.assertEqual((first[0], first[heads.index("Unused on average")]), (most["name"], f"{most['wasted_bytes']} B"))
+        # the map: its number beside each pool that has room there
+        regions = [r for r in side["regions"] if r["pools"]]
+        self.assertEqual([{f"pool {number}": size for number, _, size in r["pools"]} for r in regions],
+                         [{p["name"]: p["reserved_bytes"] for p in side["pools"]}])
+        self.b.js(Page.DRAWN)
+        self.b.settle()
+        self.b.until("window.drawn.length")
+        drawn = [text for canvas, text, *_ in self.b.js("return window.drawn") if canvas == "live-map"]
+        self.assertIn(most["name"], [text.split(",")[0] for text in drawn])
         base, found = 0, []
         for pool in sorted(side["pools"], key=lambda p: int(p["name"].split()[1])):
             end = base + pool["reserved_bytes"]
@@ -1248,8 +1257,26 @@ class Questions(InBrowser):
         for options in (["--contexts", 2], ["--contexts", 2, "--naive", "--allocator", "stream_caching"], []):
             trace = self.dir / "several.db"
             self.ok("run", SQUEEZENET, "-n", 10, *options, "-o", trace, "--force")
-            self.open(self.report(trace))
+            page = self.report(trace)
+            self.open(page)
             self.check_executions(trace)
+            n_buffers = tidemark.ask(trace, "SELECT count(*) FROM buffers WHERE run_id = (SELECT max(id) FROM run)")[0][0]
+            self.assertEqual(self.check_regions(page, trace), n_buffers)
+
+    def check_regions(self, page, trace):
+        """Each context has a buffer of its own: the page places a tensor of an execution where SQL says it lay."""
+        held = tidemark.ask(trace, "SELECT name, block_id FROM tensors ORDER BY role <> 'scratch', begin_ns, execution")
+        name = held[0][0] if held else None
+        labels = {}
+        blocks = [block for other, block in held if other == name]
+        for nth, block in enumerate(blocks, 1):
+            if blocks[:nth].count(block) > 2:
+                continue
+            self.open(page, f"#sel={name}&nth={nth}")
+            label = re.search(r"Place\s+[\d,]+ B in (.*)", self.text("#live-details"))[1]
+            self.assertEqual(labels.setdefault(block, label), label, (nth, block))
+        self.assertEqual(len(set(labels.values())), len(labels), labels)
+        return len(labels)
 
     def test_10_cold_against_warm(self):
         self.see("naive")

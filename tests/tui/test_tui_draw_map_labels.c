@@ -97,6 +97,47 @@ static void the_longest_form_that_has_room(void **state) {
     }
 }
 
+/// Pools of a colouring plan have their numbers at their own lines, and none stands twice.
+static void pools_stand_beside_them_at_every_width(void **state) {
+    (void)state;
+    enum { N_POOLS = 5 };
+    static const uint64_t bytes[N_POOLS] = {2097152, 2097152, 1048576, 524288, 65536};
+    char label[] = "Workspace on cpu", text[64];
+    int n_most = 0;
+    for (int w = 40; w <= 240; w += w < 120 ? 1 : 7) {
+        for (int h = 10; h <= 60; h += 5) {
+            tide_region_pool pools[N_POOLS];
+            tide_region region = {.label = label, .end = 8, .pools = pools, .n_pools = N_POOLS};
+            for (uint32_t i = 0; i < N_POOLS; i++) {
+                pools[i] = (tide_region_pool){i, region.bytes, bytes[i]};
+                region.bytes += bytes[i];
+            }
+            scene_sample *s = scene_sample_new();
+            s->space = (tide_space){.regions = &region, .n = 1, .bytes = region.bytes, .has_holes = true};
+            s->state.preset = TIDE_TUI_PRESET_MEMORY;
+            s->state.focus = TIDE_TUI_PANE_MAP;
+            scene_sample_resize(s, w, h);
+            scene_sample_draw(s, tide_tui_draw_map);
+            const tide_tui_rect r = s->layout.map;
+            int n_named = 0, n_seen[N_POOLS] = {0};
+            for (int y = r.y; y < r.y + r.h; y++) {
+                label_at(s, y, text, sizeof text);
+                if (strncmp(text, "pool ", 5) != 0) continue;
+                const int i = atoi(text + 5);
+                assert_in_range(i, 0, N_POOLS - 1);
+                const tide_region own = {.at = pools[i].offset_bytes, .bytes = pools[i].bytes};
+                if (!lies_at(s, &own, y)) fail_msg("%dx%d: '%s' stands elsewhere", w, h, text);
+                assert_int_equal(n_seen[i]++, 0);
+                n_named++;
+            }
+            if (n_named > n_most) n_most = n_named;
+            if (r.h >= 20) assert_true(n_named >= 3);
+            scene_sample_destroy(s);
+        }
+    }
+    assert_true(n_most >= 4);
+}
+
 // ---- the legend ----
 
 static bool has_text(const tide_tui_app *app, int y, const char *text) {
@@ -185,6 +226,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(names_of_regions_stand_beside_them_at_every_width),
         tide_unit_test(the_longest_form_that_has_room),
+        tide_unit_test(pools_stand_beside_them_at_every_width),
         tide_unit_test(letters_come_with_their_names),
         tide_unit_test(colours_need_no_legend),
         tide_unit_test(a_legend_without_room_says_so),

@@ -7,6 +7,9 @@
 //        stream_caching segment 1       |    the longest of several forms that has room, beside the lines of the
 //        region:
 //                20.00 MiB             -|    "stream_caching segment 1 20.00 MiB", …, "segment 1 20.0M", "segment 1"
+//                          pool 1 1.0M  |    of a colouring plan: where each pool begins, and its number
+//                          pool 0 4.0M -|
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -199,6 +202,45 @@ static void put_others(const labels *l, int line) {
     put_label(l, line, text, TIDE_TUI_ROLE_DIM);
 }
 
+/// The pool of a region that has most of a line; SIZE_MAX: none.
+static size_t pool_of_line(const labels *l, const tide_region *region, int line) {
+    size_t best = SIZE_MAX;
+    uint64_t most = 0;
+    for (size_t i = 0; i < region->n_pools; i++) {
+        const tide_region_pool *p = &region->pools[i];
+        const tide_region own = {.at = region->at + p->offset_bytes, .bytes = p->bytes};
+        const uint64_t bytes = bytes_in_line(l, &own, line);
+        if (bytes <= most) continue;
+        most = bytes;
+        best = i;
+    }
+    return best;
+}
+
+static void put_pool(const labels *l, const tide_region_pool *p, int from, int to) {
+    const int room = l->v->scene->layout->map_labels.w - 2;
+    char text[64], size[TIDE_TUI_WORD];
+    int line = from + (to - from) / 2;
+    if (is_labelled(l, line)) // by the region: a line above or below
+        line = line < to && !is_labelled(l, line + 1) ? line + 1 : line > from ? line - 1 : line;
+    snprintf(text, sizeof text, "pool %" PRIu32 " %s", p->number, tide_tui_format_short(p->bytes, size, sizeof size));
+    if (tide_tui_text_width(l->v->glyphs, text) > room) snprintf(text, sizeof text, "pool %" PRIu32, p->number);
+    put_label(l, line, text, TIDE_TUI_ROLE_DIM);
+}
+
+/// Pools of a colouring plan: where each begins, and its number and size where no other words stand.
+static void draw_pools(const labels *l, const tide_region *region, int from, int to) {
+    const tide_tui_rect r = l->v->scene->layout->map_labels;
+    if (region->n_pools < 2) return;
+    for (int line = from, last; line <= to; line = last + 1) {
+        const size_t i = pool_of_line(l, region, line);
+        for (last = line; last < to && pool_of_line(l, region, last + 1) == i; last++) continue;
+        if (i == SIZE_MAX) continue;
+        tide_tui_put(l->v->grid, r.x + r.w - 1, l->r.y + l->r.h - 1 - line, l->v->glyphs->tick_left, TIDE_TUI_ROLE_DIM);
+        put_pool(l, &region->pools[i], line, last);
+    }
+}
+
 /// Lines [from, to] are the region's.
 static void draw_region(const labels *l, size_t i, int from, int to) {
     const tide_tui_view *v = l->v;
@@ -207,6 +249,7 @@ static void draw_region(const labels *l, size_t i, int from, int to) {
         const uint32_t glyph = line == from ? v->glyphs->tick_left : v->glyphs->cursor;
         tide_tui_put(v->grid, r.x + r.w - 1, l->r.y + l->r.h - 1 - line, glyph, TIDE_TUI_ROLE_DIM);
     }
+    const int first = from;
     // Regions without a line lie at its edges.
     for (; from < to && l->lines[from].n_other > 0; from++) put_others(l, from);
     for (; to > from && l->lines[to].n_other > 0; to--) put_others(l, to);
@@ -218,6 +261,7 @@ static void draw_region(const labels *l, size_t i, int from, int to) {
     const int top = to - from >= 3 ? to - (to - from) / 2 : to;
     for (int k = 0; k < f.n; k++) put_label(l, top - k, f.lines[k], TIDE_TUI_ROLE_TEXT);
     draw_bound(l, i);
+    draw_pools(l, &v->scene->space->regions[i], first, to);
 }
 
 static void draw_pointed_at(const labels *l) {
