@@ -13,9 +13,10 @@
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/graph/import.h"
+#include "core/runtime/run_compare.h"
 #include "core/tensor/compare.h"
 
-enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR, OPT_LIMIT, OPT_FILL };
+enum { OPT_REFERENCE = CLI_OPT_FIRST_OWN, OPT_RTOL, OPT_ATOL, OPT_ALLOCATOR, OPT_LIMIT, OPT_FILL, OPT_VERIFY };
 
 static const char help[] = CLI_PLANNING_HELP
     "  --reference DIR     ONNX's layout: inputs from DIR/input_0.pb …, outputs compared with DIR/output_0.pb …\n"
@@ -23,10 +24,13 @@ static const char help[] = CLI_PLANNING_HELP
     "  -n RUNS             runs in each mode (default 3)\n"
     "  --allocator A       cpu (default) or another that `tidemark allocators` can name\n"
     "  --fill F            fresh memory is set to zero (default), none or poison\n"
+    "  --verify            compare what every step makes, too, and name the first tensor and operator that differ, or\n"
+    "                      the step that overwrote what a later one reads; two to five more runs\n"
     "  --limit SIZE        all kinds together may hold so much; what does not fit is reported\n"
     "  -o FILE             record both runs into one trace\n" CLI_RECORDER_HELP CLI_RECORDING_HELP
     "  --json              print numbers as JSON\n\n"
-    "Exit 1 when outputs differ, the prediction is off by a byte, or the reference is missed.\n"
+    "Exit 1 when outputs (with --verify any tensors) differ, the prediction is off by a byte, or the reference is "
+    "missed.\n"
     "Example: tidemark compare sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
@@ -43,8 +47,11 @@ typedef struct options {
     double rtol, atol;
     size_t runs;
     tide_fill fill;
-    bool json;
+    bool verify, json;
 } options;
+
+/// Of the first difference: the node, its operator, the tensors, the nodes that made and overwrote the second.
+enum { AT, AT_OP, DIFFERS, OVERWRITTEN, MADE_BY, WRITER, N_NAMES };
 
 /// The results of a comparison.
 typedef struct comparison {
@@ -57,6 +64,8 @@ typedef struct comparison {
     size_t n_reference;
     bool exact; ///< predicted - measured == 0 for every kind, in both modes
     bool reference_pass;
+    tide_run_difference tensors; ///< with --verify
+    char *names[N_NAMES];        ///< owned; NULL: there is none
     cli_recording recording;
 } comparison;
 
@@ -138,6 +147,47 @@ static tide_status compare_reference(const options *o, comparison *c, tide_error
     return TIDE_OK;
 }
 
+/// What every step makes, in two more runs.
+static tide_status compare_tensors(const options *o, comparison *c, cli_session *session, tide_error *err) {
+    const cli_session_spec spec = {.program = c->plans.program,
+                                   .plan = plan_of(c),
+                                   .device = TIDE_CPU,
+                                   .input_dir = o->planning.input_dir,
+                                   .seed = o->planning.seed};
+    const tide_inference_plan_options opt = {
+        .device = TIDE_CPU, .registry = cli_session_registry(session), .memory_plan = plan_of(c)};
+    const size_t n = c->plans.program->graph->n_inputs;
+    tide_inference_plan *plan = NULL;
+    tide_tensor **inputs;
+    TIDE_TRY(TIDE_NEW(&inputs, n + 1, err, "for %zu inputs", n));
+    tide_status st = cli_session_make_inputs(cli_session_registry(session), &spec, inputs, err);
+    if (st == TIDE_OK) st = tide_inference_plan_create(c->plans.program, &opt, &plan, err);
+    if (st == TIDE_OK) st = tide_runs_compare(plan, inputs, n, o->fill, &c->tensors, err);
+    tide_inference_plan_unref(plan);
+    for (size_t i = 0; i < n; i++) tide_tensor_unref(inputs[i]);
+    tide_host_free(inputs);
+    return st;
+}
+
+/// Names of what differs, which outlive the program.
+static tide_status name_difference(comparison *c, tide_error *err) {
+    const tide_program *p = c->plans.program;
+    const tide_run_difference *d = &c->tensors;
+    if (d->is_equal) return TIDE_OK;
+    const char *const names[N_NAMES] = {
+        [AT] = p->steps[d->step].kernel.node->name,
+        [AT_OP] = p->steps[d->step].kernel.node->op_type,
+        [DIFFERS] = d->value != TIDE_NO_VALUE ? p->graph->values[d->value].name : NULL,
+        [OVERWRITTEN] = d->overwritten != TIDE_NO_VALUE ? p->graph->values[d->overwritten].name : NULL,
+        [MADE_BY] = d->overwritten != TIDE_NO_VALUE ? p->steps[d->made_by].kernel.node->name : NULL,
+        [WRITER] = d->overwritten_by != SIZE_MAX ? p->steps[d->overwritten_by].kernel.node->name : NULL};
+    for (int i = 0; i < N_NAMES; i++) {
+        c->names[i] = names[i] != NULL ? tide_host_strdup(names[i]) : NULL;
+        if (names[i] != NULL && c->names[i] == NULL) return TIDE_NO_MEMORY(err, "for names");
+    }
+    return TIDE_OK;
+}
+
 static tide_status copy_output_names(comparison *c, tide_error *err) {
     const tide_graph *g = c->plans.program->graph;
     c->output_names = tide_host_calloc(g->n_outputs + 1, sizeof(char *));
@@ -165,6 +215,8 @@ static tide_status compare_in_session(const char *path, const options *o, cli_se
     for (int mode = 0; mode < N_MODES && st == TIDE_OK; mode++) st = run_mode(o, c, mode, session, path, err);
     if (st == TIDE_OK) st = compare_modes(c, err);
     if (st == TIDE_OK) st = compare_reference(o, c, err);
+    if (st == TIDE_OK && o->verify) st = compare_tensors(o, c, session, err);
+    if (st == TIDE_OK && o->verify) st = name_difference(c, err);
     if (st == TIDE_OK) c->exact = prediction_is_exact(c);
     return st;
 }
@@ -178,6 +230,7 @@ static void release_program(comparison *c) {
 static void comparison_deinit(comparison *c) {
     for (size_t i = 0; i < c->n_names; i++) tide_host_free(c->output_names[i]);
     tide_host_free(c->output_names);
+    for (int i = 0; i < N_NAMES; i++) tide_host_free(c->names[i]);
     for (int mode = 0; mode < N_MODES; mode++) cli_session_result_deinit(&c->modes[mode]);
     tide_host_free(c->reference);
     cli_plans_deinit(&c->plans);
@@ -236,6 +289,39 @@ static void add_outputs(tide_json_out *j, const comparison *c) {
     tide_json_close(j, '}');
 }
 
+/// Key tensors: what --verify found; null without it.
+static void add_tensors(tide_json_out *j, const comparison *c, bool verified) {
+    const tide_run_difference *d = &c->tensors;
+    if (!verified) {
+        tide_json_null(j, "tensors");
+        return;
+    }
+    tide_json_open(j, "tensors", '{');
+    tide_json_u64(j, "compared", d->n_compared);
+    tide_json_bool(j, "bitwise_equal", d->is_equal);
+    if (d->is_equal) {
+        tide_json_null(j, "first");
+    } else {
+        tide_json_open(j, "first", '{');
+        tide_json_u64(j, "step", d->step);
+        tide_json_u64(j, "nth", d->nth);
+        tide_json_text_or_null(j, "node", c->names[AT]);
+        tide_json_text_or_null(j, "op", c->names[AT_OP]);
+        tide_json_text_or_null(j, "tensor", c->names[DIFFERS]);
+        if (d->value != TIDE_NO_VALUE) {
+            tide_json_number(j, "max_abs_diff", d->diff.max_abs, 12);
+            tide_json_u64(j, "n_different", (uint64_t)d->diff.n_failed);
+        }
+        tide_json_text_or_null(j, "overwritten", c->names[OVERWRITTEN]);
+        if (d->overwritten != TIDE_NO_VALUE) {
+            tide_json_text_or_null(j, "made_by", c->names[MADE_BY]);
+            tide_json_text_or_null(j, "overwritten_by", c->names[WRITER]);
+        }
+        tide_json_close(j, '}');
+    }
+    tide_json_close(j, '}');
+}
+
 /// What the naive run's tensors held at most: the plan's buffer stands in their place.
 static uint64_t naive_peak(const comparison *c) { return c->modes[NAIVE].kinds[TIDE_KIND_WORKSPACE].peak_bytes; }
 
@@ -245,7 +331,7 @@ static double peak_saving(const comparison *c) {
     return peak > 0 ? 1 - (double)plan_of(c)->bytes / peak : 0;
 }
 
-static int print_json(const comparison *c) {
+static int print_json(const comparison *c, const options *o) {
     const tide_memory_plan *plan = plan_of(c);
     tide_text text = {0};
     tide_json_out doc = cli_document_begin("compare", &text), *const j = &doc;
@@ -260,6 +346,7 @@ static int print_json(const comparison *c) {
     tide_json_u64(j, "naive_peak_bytes", naive_peak(c));
     tide_json_number(j, "saving_of_naive_peak", peak_saving(c), 12);
     add_outputs(j, c);
+    add_tensors(j, c, o->verify);
     tide_json_bool(j, "verified", plan->verified);
     cli_json_recording(j, &c->recording);
     cli_json_own_memory(j, "own_memory");
@@ -289,7 +376,28 @@ static void print_kinds(const comparison *c, int mode) {
            c->modes[mode].warm_allocations);
 }
 
-static void print_text(const comparison *c) {
+static void print_difference(const comparison *c) {
+    const tide_run_difference *d = &c->tensors;
+    char a[256], b[256], e[256];
+    printf("tensors naive = planned: NO, after %zu that are equal\n", d->n_compared);
+    printf("  first difference: step %zu, node '%s' (%s)", d->step, cli_clean(c->names[AT], a, sizeof a),
+           cli_clean(c->names[AT_OP], b, sizeof b));
+    if (d->nth > 0) printf(", time %" PRIu64 " that it runs", d->nth + 1);
+    printf("\n");
+    if (d->value != TIDE_NO_VALUE)
+        printf("  makes '%s': %" PRId64 " element%s, by %s%.6g\n", cli_clean(c->names[DIFFERS], a, sizeof a),
+               d->diff.n_failed, d->diff.n_failed == 1 ? " differs" : "s differ", d->diff.n_failed == 1 ? "" : "up to ",
+               d->diff.max_abs);
+    if (d->overwritten == TIDE_NO_VALUE) return;
+    printf("  reads '%s', made by step %zu ('%s'), which ", cli_clean(c->names[OVERWRITTEN], a, sizeof a), d->made_by,
+           cli_clean(c->names[MADE_BY], b, sizeof b));
+    if (c->names[WRITER] != NULL)
+        printf("step %zu ('%s') has overwritten\n", d->overwritten_by, cli_clean(c->names[WRITER], e, sizeof e));
+    else
+        printf("was overwritten in between\n");
+}
+
+static void print_text(const comparison *c, const options *o) {
     const tide_memory_plan *plan = plan_of(c);
     char a[24], b[24], lb[24], peak[24], name[256];
     printf("%s: %" PRId64 " steps, %zu tensors\n\n", cli_clean(plan->lifetimes.model, name, sizeof name),
@@ -307,6 +415,10 @@ static void print_text(const comparison *c) {
            tide_format_bytes(plan->lower_bound_bytes, lb, sizeof lb), gap,
            plan->proven ? ": no plan of these lifetimes is smaller" : "");
     printf("outputs naive = planned: %s\n", c->bitwise_equal ? "bit for bit" : "NO");
+    if (o->verify && c->tensors.is_equal)
+        printf("tensors naive = planned: bit for bit, %zu made by %" PRId64 " steps\n", c->tensors.n_compared,
+               plan->lifetimes.n_steps);
+    if (o->verify && !c->tensors.is_equal) print_difference(c);
     for (size_t i = 0; i < c->n_reference; i++)
         printf("reference %-30s max abs %.3g, max rel %.3g: %s\n", cli_clean(c->output_names[i], name, sizeof name),
                c->reference[i].max_abs, c->reference[i].max_rel, c->reference[i].pass ? "ok" : "MISSED");
@@ -334,6 +446,9 @@ static int take_option(void *ctx, int c) {
         return CLI_EXIT_OK;
     case OPT_FILL:
         return cli_parse_fill(cmd, optarg, &o->fill) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
+    case OPT_VERIFY:
+        o->verify = true;
+        return CLI_EXIT_OK;
     case OPT_LIMIT:
         return cli_parse_limit(cmd, optarg, &o->session.limit_bytes) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
     case 'n':
@@ -356,16 +471,19 @@ static int take_option(void *ctx, int c) {
 static int print_answer(const comparison *c, const options *o) {
     int code = CLI_EXIT_OK;
     if (o->json)
-        code = print_json(c);
+        code = print_json(c, o);
     else
-        print_text(c);
-    const bool good = c->bitwise_equal && c->exact && c->reference_pass && plan_of(c)->verified;
+        print_text(c, o);
+    const bool good = c->bitwise_equal && (!o->verify || c->tensors.is_equal) && c->exact && c->reference_pass &&
+                      plan_of(c)->verified;
     return code == CLI_EXIT_OK && !good ? CLI_EXIT_CHECK_FAILED : code;
 }
 
 /// The recorder outlives the session, which outlives the model. The answer is printed last, when the trace is
 /// finished.
 static int compare_file(const char *path, const options *o) {
+    if (o->verify && o->recording.path != NULL)
+        return cli_usage(&cli_command_compare, "--verify: its runs are not recorded; leave out -o");
     if (cli_same_file(path, o->recording.path))
         return cli_usage(&cli_command_compare, "-o: '%s' is the input; it would be replaced", o->recording.path);
     tide_error err = TIDE_ERROR_INIT;
@@ -395,6 +513,7 @@ static int run(int argc, char **argv) {
                                           {"allocator", required_argument, NULL, OPT_ALLOCATOR},
                                           {"limit", required_argument, NULL, OPT_LIMIT},
                                           {"fill", required_argument, NULL, OPT_FILL},
+                                          {"verify", no_argument, NULL, OPT_VERIFY},
                                           {"runs", required_argument, NULL, 'n'},
                                           {"output", required_argument, NULL, 'o'},
                                           CLI_RECORDER_OPTION,

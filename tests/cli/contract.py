@@ -388,6 +388,15 @@ class Commands(Case):
         db.close()
         self.assertEqual(set(rows), {(0,)})
 
+    def test_verify_compares_what_every_step_makes(self):
+        text = self.ok("compare", "--verify", "-n", 1, LENET).stdout
+        self.assertIn("tensors naive = planned: bit for bit, 9 made by 9 steps\n", text)
+        self.assertEqual(self.json("compare", "--verify", "-n", 1, LENET)["tensors"],
+                         {"compared": 9, "bitwise_equal": True, "first": None})
+        self.assertIsNone(self.json("compare", "-n", 1, LENET)["tensors"])
+        self.refused(2, "compare", "--verify", LENET, "-o", self.dir / "t.db", says=["--verify", "-o"])
+        self.assertFalse((self.dir / "t.db").exists())
+
     def test_compare_prints_predicted_and_measured(self):
         """X-7: for people too: predicted, measured and difference of each kind, in both modes, and the difference is 0."""
         text = self.ok("compare", LENET).stdout

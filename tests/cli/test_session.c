@@ -3,7 +3,8 @@
 // A session sees what is not given back, by name; and `run` tells it, with its exit code. The program's own parts are
 // linked in, all but main.c.
 //
-// The linker hands every tide_tensor_unref of the command line to us (CMakeLists.txt), so that one can be forgotten.
+// The linker hands every tide_tensor_unref of the command line to us (CMakeLists.txt), so that one can be forgotten,
+// and every tide_inference_plan_create, so that a kernel can be planted.
 #include <getopt.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -31,6 +32,37 @@ void __wrap_tide_tensor_unref(tide_tensor *t) {
         return;
     }
     __real_tide_tensor_unref(t);
+}
+
+// ---- the planted kernel ----
+
+/// In the third plan that is made from now on, that of --verify, this step computes something else in planned runs.
+static int to_spoil = -1, n_plans, n_spoilt_runs;
+static const tide_op_def *real_def;
+static tide_op_def spoilt_def;
+
+static tide_status run_spoilt(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    TIDE_TRY(real_def->run(k, args, err));
+    const int n = ++n_spoilt_runs; // naive, planned, planned, naive
+    if (n == 2 || n == 3) ((float *)args->out[0].data)[7] += 1.0f;
+    return TIDE_OK;
+}
+
+tide_status __real_tide_inference_plan_create(tide_program *program, const tide_inference_plan_options *opt,
+                                              tide_inference_plan **out, tide_error *err);
+tide_status __wrap_tide_inference_plan_create(tide_program *program, const tide_inference_plan_options *opt,
+                                              tide_inference_plan **out, tide_error *err);
+tide_status __wrap_tide_inference_plan_create(tide_program *program, const tide_inference_plan_options *opt,
+                                              tide_inference_plan **out, tide_error *err) {
+    if (to_spoil >= 0 && ++n_plans == 3) {
+        tide_kernel *k = &program->steps[to_spoil].kernel;
+        real_def = k->def;
+        spoilt_def = *real_def;
+        spoilt_def.run = run_spoilt;
+        k->def = &spoilt_def;
+        n_spoilt_runs = 0;
+    }
+    return __real_tide_inference_plan_create(program, opt, out, err);
 }
 
 // ---- shorthands ----
@@ -429,7 +461,7 @@ static void no_recording_no_words(void **state) {
 // ---- the command ----
 
 /// `tidemark run …` in this process; its standard output into `out`.
-static int run_command(const char *const *args, int n, char *out, size_t out_bytes) {
+static int run_any(const cli_command *command, const char *const *args, int n, char *out, size_t out_bytes) {
     char copies[8][1024], *argv[9] = {NULL};
     for (int i = 0; i < n; i++) {
         snprintf(copies[i], sizeof copies[i], "%s", args[i]);
@@ -441,7 +473,7 @@ static int run_command(const char *const *args, int n, char *out, size_t out_byt
     const int terminal = dup(STDOUT_FILENO);
     dup2(fileno(file), STDOUT_FILENO);
     optind = 0;
-    const int code = cli_command_run.run(n, argv);
+    const int code = command->run(n, argv);
     fflush(stdout);
     dup2(terminal, STDOUT_FILENO);
     close(terminal);
@@ -449,6 +481,10 @@ static int run_command(const char *const *args, int n, char *out, size_t out_byt
     out[fread(out, 1, out_bytes - 1, file)] = '\0';
     fclose(file);
     return code;
+}
+
+static int run_command(const char *const *args, int n, char *out, size_t out_bytes) {
+    return run_any(&cli_command_run, args, n, out, out_bytes);
 }
 
 /// A leak planted into a real run: one of its inputs is never given back.
@@ -493,6 +529,42 @@ static void a_planted_leak_is_reported_and_fails(void **state) {
     assert_true(kept[0] != kept[1] && kept[1] != kept[2]);
 }
 
+static void compare_lenet(bool as_json, int spoilt, int code, char *out, size_t out_bytes) {
+    char lenet[512];
+    const char *const argv[] = {"compare", "--verify", "-n", "1", lenet, "--json"};
+    tide_source_path("sample_graphs/lenet5.json", lenet, sizeof lenet);
+    to_spoil = spoilt;
+    n_plans = 0;
+    assert_int_equal(run_any(&cli_command_compare, argv, as_json ? 6 : 5, out, out_bytes), code);
+    to_spoil = -1;
+}
+
+/// compare --verify names the first tensor that differs, and its operator.
+static void the_first_tensor_that_differs(void **state) {
+    (void)state;
+    static char out[16384];
+    compare_lenet(false, -1, CLI_EXIT_OK, out, sizeof out);
+    assert_text_has(out, "tensors naive = planned: bit for bit, 9 made by 9 steps");
+    compare_lenet(false, 3, CLI_EXIT_CHECK_FAILED, out, sizeof out);
+    assert_text_has(out, "outputs naive = planned: bit for bit"); // of the runs before
+    assert_text_has(out, "tensors naive = planned: NO, after 3 that are equal\n"
+                         "  first difference: step 3, node 'maxpool2' (MaxPool)\n"
+                         "  makes 'maxpool2.out': 1 element differs, by 1\n");
+    compare_lenet(true, 3, CLI_EXIT_CHECK_FAILED, out, sizeof out);
+    json_t *doc = json_loads(out, 0, NULL);
+    assert_non_null(doc);
+    const json_t *tensors = json_object_get(doc, "tensors"), *first = json_object_get(tensors, "first");
+    assert_int_equal(int_of(tensors, "compared"), 3);
+    assert_true(json_is_false(json_object_get(tensors, "bitwise_equal")));
+    assert_int_equal(int_of(first, "step"), 3);
+    assert_string_equal(str_of(first, "node"), "maxpool2");
+    assert_string_equal(str_of(first, "op"), "MaxPool");
+    assert_string_equal(str_of(first, "tensor"), "maxpool2.out");
+    assert_int_equal(int_of(first, "n_different"), 1);
+    assert_true(json_is_null(json_object_get(first, "overwritten")));
+    json_decref(doc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(nothing_left_is_no_leak),       tide_unit_test(every_live_block_is_listed),
@@ -500,6 +572,7 @@ int main(void) {
         tide_unit_test(runs_give_back_what_they_take), tide_unit_test(contexts_in_a_file),
         tide_unit_test(one_budget_for_all_kinds),      tide_unit_test(a_run_outlives_its_recording),
         tide_unit_test(no_recording_no_words),         cmocka_unit_test(a_planted_leak_is_reported_and_fails),
+        tide_unit_test(the_first_tensor_that_differs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
