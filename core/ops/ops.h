@@ -12,7 +12,19 @@ extern "C" {
 
 /// The row that serves (domain, name) at `opset`; NULL when there is none.
 const tide_op_def *tide_op_find(const char *domain, const char *name, int opset);
-/// All rows in table order. @return their number
+/**
+ * Add operators of a program's own: they are found like those of the table, in graphs that are built from now on. While
+ * no other thread builds a graph. docs/extending.md shows one.
+ *
+ * @param rows  [n], each of a domain and name and of versions that are not served yet; the rows are borrowed until
+ *              tide_ops_remove_added, the array is not
+ * @return TIDE_ERR_INVALID, naming the operator and what is wrong with it; TIDE_ERR_NOMEM. None is added then.
+ */
+tide_status tide_ops_add(const tide_op_def *const *rows, size_t n, tide_error *err) TIDE_NODISCARD;
+/// Take back all that were added. When no graph or program of theirs is left, and no other thread builds one.
+void tide_ops_remove_added(void);
+/// All rows in table order, behind them those that were added. Borrowed until some are added or taken back. @return
+/// their number
 size_t tide_op_table(const tide_op_def *const **out);
 /// What of a row is served, for people.
 typedef struct tide_op_note {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/ops/attr_types.h"
@@ -19,6 +20,11 @@ static const tide_op_def *const table[] = {
 };
 enum { N_ROWS = sizeof table / sizeof table[0] - 1 };
 
+/// The table, or where rows were added a copy of it with those behind it.
+static const tide_op_def *const *rows = table;
+static const tide_op_def **extended; // owned; NULL: none were added
+static size_t n_rows = N_ROWS;
+
 static bool same_name(const tide_op_def *d, const char *domain, const char *name) {
     return strcmp(d->name, name) == 0 && strcmp(d->domain, domain) == 0;
 }
@@ -26,37 +32,95 @@ static bool same_name(const tide_op_def *d, const char *domain, const char *name
 const tide_op_def *tide_op_find(const char *domain, const char *name, int opset) {
     if (domain == NULL) domain = "";
     // A scan: it runs once per node at build, never while running, and the table has some hundred rows.
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const tide_op_def *d = table[i];
+    for (size_t i = 0; i < n_rows; i++) {
+        const tide_op_def *d = rows[i];
         if (opset >= d->since && (d->until == 0 || opset <= d->until) && same_name(d, domain, name)) return d;
     }
     return NULL;
 }
 
 size_t tide_op_table(const tide_op_def *const **out) {
-    *out = table;
-    return N_ROWS;
+    *out = rows;
+    return n_rows;
+}
+
+// ---- rows of a program's own ----
+
+static bool overlaps(const tide_op_def *a, const tide_op_def *b) {
+    return same_name(a, b->domain, b->name) && (a->until == 0 || b->since <= a->until) &&
+           (b->until == 0 || a->since <= b->until);
+}
+
+static tide_status check_row(const tide_op_def *d, size_t i, tide_error *err) {
+    if (d == NULL || d->name == NULL || d->name[0] == '\0' || d->domain == NULL)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "operator %zu of those to be added has no name or no domain", i);
+    const char *what = d->infer == NULL                                         ? "has no infer function"
+                       : d->run == NULL && !(d->flags & TIDE_OP_PLAN_ONLY)      ? "has no kernel (TIDE_OP_PLAN_ONLY)"
+                       : d->since < 1 || (d->until != 0 && d->until < d->since) ? "serves no version"
+                       : d->max_inputs != 0 && d->max_inputs < d->min_inputs    ? "takes fewer inputs than it needs"
+                       : d->max_outputs != 0 && d->max_outputs < d->min_outputs ? "makes fewer outputs than it must"
+                       : d->exec_create != NULL && d->exec_destroy == NULL      ? "makes what it does not destroy"
+                       : strcmp(d->domain, "ai.onnx") == 0 ? "is of domain \"ai.onnx\", which is written \"\""
+                                                           : NULL;
+    if (what != NULL)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "operator '%s' of domain '%s' %s", d->name, d->domain, what);
+    for (size_t k = 0; k < n_rows; k++)
+        if (overlaps(rows[k], d))
+            return TIDE_FAIL(err, TIDE_ERR_INVALID,
+                             "operator '%s' of domain '%s' is served already, from version %d on", d->name, d->domain,
+                             rows[k]->since);
+    return TIDE_OK;
+}
+
+tide_status tide_ops_add(const tide_op_def *const *added, size_t n, tide_error *err) {
+    const size_t n_before = n_rows;
+    const tide_op_def **all;
+    TIDE_TRY(TIDE_NEW(&all, n_before + n + 1, err, "for %zu operators", n));
+    memcpy(all, rows, n_before * sizeof *all);
+    const tide_op_def *const *before = rows;
+    rows = all; // each is held against those before it as well
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; i < n && st == TIDE_OK; i++) {
+        st = check_row(added[i], i, err);
+        if (st == TIDE_OK) all[n_rows++] = added[i];
+    }
+    if (st != TIDE_OK) {
+        rows = before;
+        n_rows = n_before;
+        tide_host_free(all);
+        return st;
+    }
+    tide_host_free(extended);
+    extended = all;
+    return TIDE_OK;
+}
+
+void tide_ops_remove_added(void) {
+    rows = table;
+    n_rows = N_ROWS;
+    tide_host_free(extended);
+    extended = NULL;
 }
 
 // ---- why there is no row ----
 
 static const char *name_at(const void *ctx, size_t i) {
     (void)ctx;
-    return table[i]->name;
+    return rows[i]->name;
 }
 
 static const tide_op_def *nearest(const char *name) {
-    const char *near = tide_nearest_word(name, name_at, NULL, N_ROWS);
-    for (size_t i = 0; near != NULL && i < N_ROWS; i++)
-        if (table[i]->name == near) return table[i];
+    const char *near = tide_nearest_word(name, name_at, NULL, n_rows);
+    for (size_t i = 0; near != NULL && i < n_rows; i++)
+        if (rows[i]->name == near) return rows[i];
     return NULL;
 }
 
 // "7 to 12, 14 and later" for the rows of that name; false when there is none.
 static bool versions(const char *domain, const char *name, char *buf, size_t buf_bytes) {
     size_t len = 0;
-    for (size_t i = 0; i < N_ROWS && len < buf_bytes; i++) {
-        const tide_op_def *d = table[i];
+    for (size_t i = 0; i < n_rows && len < buf_bytes; i++) {
+        const tide_op_def *d = rows[i];
         if (!same_name(d, domain, name)) continue;
         const char *sep = len > 0 ? ", " : "";
         const int n = d->until == 0 ? snprintf(buf + len, buf_bytes - len, "%s%d and later", sep, d->since)

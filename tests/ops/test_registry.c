@@ -154,9 +154,102 @@ static void test_resolve_sets_def(void **state) {
     tide_graph_destroy(g);
 }
 
+// ---- operators of a program's own ----
+
+static tide_status infer_nothing(const tide_infer *x, tide_error *err) {
+    (void)x;
+    (void)err;
+    return TIDE_OK;
+}
+
+static tide_status run_nothing(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    (void)k;
+    (void)args;
+    (void)err;
+    return TIDE_OK;
+}
+
+static tide_status create_nothing(const tide_kernel *k, void **exec, tide_error *err) {
+    (void)k;
+    (void)err;
+    *exec = NULL;
+    return TIDE_OK;
+}
+
+static const tide_op_def own = {
+    .domain = "com.example", .name = "Own", .since = 1, .infer = infer_nothing, .run = run_nothing};
+
+/// They are found from then on, by version, until they are taken back; the table's own stay.
+static void test_own_operators(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    tide_op_def first = own, second = own, standard = own;
+    first.until = 4;
+    second.since = 5;
+    standard.domain = "";
+    standard.name = "Ours";
+    const tide_op_def *const *t;
+    const size_t n = tide_op_table(&t);
+    assert_null(tide_op_find("com.example", "Own", 1));
+    assert_tide_ok(tide_ops_add((const tide_op_def *const[]){&first}, 1, &err), &err);
+    assert_tide_ok(tide_ops_add((const tide_op_def *const[]){&second, &standard}, 2, &err), &err);
+    assert_ptr_equal(tide_op_find("com.example", "Own", 4), &first);
+    assert_ptr_equal(tide_op_find("com.example", "Own", 5), &second);
+    assert_ptr_equal(tide_op_find("", "Ours", 20), &standard);
+    assert_string_equal(tide_op_find("", "Conv", 11)->name, "Conv");
+    assert_int_equal(tide_op_table(&t), n + 3);
+    tide_graph *g = one_node("Own", "com.example", 5, 1, 1);
+    assert_tide_ok(tide_ops_resolve(g, &err), &err);
+    assert_ptr_equal(g->nodes[0].def, &second);
+    tide_graph_destroy(g);
+    g = one_node("Owm", "com.example", 5, 1, 1);
+    assert_tide_status(tide_ops_resolve(g, &err), TIDE_ERR_NOT_IMPLEMENTED);
+    assert_text_has(err.hint, "'com.example.Own'");
+    tide_graph_destroy(g);
+    tide_ops_remove_added();
+    tide_ops_remove_added();
+    assert_int_equal(tide_op_table(&t), n);
+    assert_null(tide_op_find("com.example", "Own", 5));
+}
+
+/// What cannot be an operator is refused by name, and then none of those beside it is added.
+static void test_no_operators(void **state) {
+    (void)state;
+    tide_error err = TIDE_ERROR_INIT;
+    enum { N_BAD = 12 };
+    tide_op_def good = own, planned_only = own, bad[N_BAD];
+    good.name = "Good";
+    planned_only.run = NULL;
+    planned_only.flags = TIDE_OP_PLAN_ONLY;
+    for (size_t i = 0; i < N_BAD; i++) bad[i] = own;
+    bad[0].name = "";
+    bad[1].domain = NULL;
+    bad[2].infer = NULL;
+    bad[3].run = NULL;
+    bad[4].since = 0;
+    bad[5].since = 3, bad[5].until = 2;
+    bad[6].min_inputs = 2, bad[6].max_inputs = 1;
+    bad[7].min_outputs = 2, bad[7].max_outputs = 1;
+    bad[8].exec_create = create_nothing;
+    bad[9].domain = "ai.onnx";
+    bad[10].domain = "", bad[10].name = "Conv";
+    bad[11].name = "Good", bad[11].until = 7;
+    static const char *const says[N_BAD] = {"no name",          "no domain",    "no infer",       "no kernel",
+                                            "no version",       "no version",   "fewer inputs",   "fewer outputs",
+                                            "does not destroy", "written \"\"", "served already", "served already"};
+    for (size_t i = 0; i < N_BAD; i++) {
+        assert_tide_status(tide_ops_add((const tide_op_def *const[]){&good, &bad[i]}, 2, &err), TIDE_ERR_INVALID);
+        assert_text_has(err.msg, says[i]);
+        assert_null(tide_op_find("com.example", "Good", 1));
+    }
+    assert_tide_ok(tide_ops_add((const tide_op_def *const[]){&planned_only, &good}, 2, &err), &err);
+    tide_ops_remove_added();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_table_is_sound),   tide_unit_test(test_find_by_opset),
+        tide_unit_test(test_own_operators),    tide_unit_test(test_no_operators),
         tide_unit_test(test_resolve_says_why), tide_unit_test(test_resolve_holds_attributes_to_their_types),
         tide_unit_test(test_resolve_sets_def),
     };
