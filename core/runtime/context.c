@@ -3,6 +3,7 @@
 // context: creating, inputs, running. Its memory is in context_memory.c. See context.h.
 #include "core/runtime/context.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "core/base/assert.h"
@@ -312,6 +313,39 @@ tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name
 }
 
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out) { *out = c->stats; }
+
+static const char *fill_name(tide_fill fill) {
+    return fill == TIDE_FILL_ZERO ? "zero" : fill == TIDE_FILL_NONE ? "none" : "poison";
+}
+
+void tide_context_describe(const tide_context *c, tide_text *out) {
+    const tide_inference_plan *p = c->plan;
+    const tide_program *program = p->program;
+    const tide_graph *g = program->graph;
+    char device[32];
+    tide_text_addf(out, "model        %s, %zu steps, %zu values%s\n", g->name, program->n_steps, g->n_values,
+                   program->n_dynamic > 0 ? ", some sized while running" : "");
+    tide_text_addf(out, "device       %s\n", tide_device_format(p->device, device, sizeof device));
+    if (p->memory != NULL)
+        tide_text_addf(out, "plan         %s, %" PRIu64 " bytes, shared with the contexts beside this one\n",
+                       p->memory->strategy, p->memory->bytes);
+    else
+        tide_text_add(out, "plan         none\n");
+    tide_text_addf(out, "mode         %s, fresh memory: %s\n", c->mode == TIDE_RUN_NAIVE ? "naive" : "planned",
+                   fill_name(c->fill));
+    if (c->buffer != NULL)
+        tide_text_addf(out, "buffer       %" PRIu64 " bytes at %p from %s\n", c->stats.buffer_bytes,
+                       tide_context_buffer(c), tide_allocator_name(c->caller != NULL ? c->caller : c->workspace));
+    else
+        tide_text_addf(out, "buffer       none%s\n",
+                       c->mode == TIDE_RUN_NAIVE ? ": tensors are allocated when born" : "");
+    tide_text_addf(out, "weights      %zu, %" PRIu64 " bytes, of the plan\n", p->n_weights, p->weight_bytes);
+    tide_text_addf(out, "tensors      %zu bound, %zu failed, %zu not tried\n", c->stats.n_bound, c->stats.n_failed,
+                   c->stats.n_not_tried);
+    tide_text_addf(out, "inputs       %zu, %s\n", g->n_inputs, c->inputs_set ? "set" : "not set");
+    tide_text_addf(out, "outputs      %zu\n", g->n_outputs);
+    tide_text_addf(out, "runs         %" PRIu64 "\n", c->stats.n_runs);
+}
 
 const bool *tide_context_ran(const tide_context *c) { return c->ran; }
 

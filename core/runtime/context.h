@@ -4,6 +4,7 @@
 #ifndef TIDE_CORE_RUNTIME_CONTEXT_H
 #define TIDE_CORE_RUNTIME_CONTEXT_H
 
+#include "core/base/text.h"
 #include "core/memory/observer.h"
 #include "core/runtime/inference_plan.h"
 
@@ -131,6 +132,9 @@ typedef struct tide_context_stats {
     uint64_t n_view_bytes;
 } tide_context_stats;
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
+/// What the context is made of, for people, one line each: model and plan, mode and fill, the buffer and who served it,
+/// weights that it shares, its tables and what binding them ended in, inputs, outputs, runs.
+void tide_context_describe(const tide_context *c, tide_text *out);
 /// Which steps the last run went through, those of bodies too: [n_steps]; NULL: there are no bodies, all of them.
 const bool *tide_context_ran(const tide_context *c);
 /// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views. The buffer never

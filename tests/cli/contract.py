@@ -12,6 +12,7 @@ import tidemark
 from tidemark import SAMPLES, Case, run
 
 LENET = SAMPLES / "lenet5.json"
+DYNAMIC = SAMPLES / "dynamic_batch.json"
 SQUEEZENET = SAMPLES / "squeezenet1_1.json"
 PLAN_KEYS = ["strategy", "form", "bytes", "naive_bytes", "lower_bound_bytes", "saving", "proven", "verified", "time_ns"]
 TENSOR_KEYS = ["name", "size_bytes", "begin", "end", "kind", "persistent"]
@@ -387,6 +388,35 @@ class Commands(Case):
         rows = db.execute("SELECT difference_bytes FROM predicted_vs_measured").fetchall()
         db.close()
         self.assertEqual(set(rows), {(0,)})
+
+    def test_each_setting_changes_what_it_names_S27_29(self):
+        """Device, planning, alignment, sizes that change, profiling, fusion, a limit: each alone, against the defaults."""
+        def workspace(doc):
+            return next(k for k in doc["kinds"] if k["kind"] == "Workspace")
+        run = self.json("run", LENET, "-n", 2)
+        self.assertEqual((run["mode"], run["trace"], run["limit_bytes"]), ("planned", None, None))
+        self.assertEqual(workspace(run)["allocations"], 1, "one buffer")
+        naive = self.json("run", LENET, "-n", 2, "--naive")
+        self.assertEqual(naive["mode"], "naive")
+        self.assertGreater(workspace(naive)["allocations"], 10)
+        self.refused(3, "run", LENET, "--device", "cuda:9", says=["cuda:9"])
+        plan = self.json("plan", LENET)
+        self.assertEqual({t["align_bytes"] for t in plan["tensors"]}, {256})
+        for align in (64, 4096):
+            other = self.json("plan", LENET, "--align", align)
+            self.assertEqual({t["align_bytes"] for t in other["tensors"]}, {align})
+            places = [p["offset"] for t in other["tensors"] for p in t["places"] if p["offset"] is not None]
+            self.assertEqual([p % align for p in places], [0] * len(places))
+        self.assertLess(plan["n_steps"], self.json("plan", LENET, "--no-fuse")["n_steps"])
+        self.assertIsNone(self.json("run", DYNAMIC, "--shape", "x=4x64", "-n", 1).get("sizes"))
+        sizes = self.ok("run", DYNAMIC, "--profile", "x=1x64:4x64:16x64", "-n", 1).stdout
+        for size in ("1x64", "4x64", "16x64"):
+            self.assertIn(size, sizes)
+        profiled = self.json("run", LENET, "-n", 2, "-o", self.dir / "t.db")
+        self.assertEqual(profiled["trace"], str(self.dir / "t.db"))
+        self.assertGreater(tidemark.ask(self.dir / "t.db", "SELECT count(*) FROM events")[0][0], 10)
+        self.assertEqual(self.json("run", LENET, "-n", 1, "--limit", "1MiB")["limit_bytes"], 1 << 20)
+        self.refused(6, "run", LENET, "-n", 1, "--limit", "100KiB", says=["out of memory"])
 
     def test_verify_compares_what_every_step_makes(self):
         text = self.ok("compare", "--verify", "-n", 1, LENET).stdout
