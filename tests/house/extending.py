@@ -14,7 +14,7 @@ import tempfile
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 
 
-WANT = ["c", "c", "c", "c", "c", "sh", "text", "c", "c", "sh", "text"]
+WANT = ["c", "c", "c", "c", "c", "sh", "text", "c", "c", "sh", "text", "c", "sh", "text"]
 
 
 def main():
