@@ -246,6 +246,21 @@ static tide_status make_plan_kinds(tide_subject *s, tide_error *err) {
     return TIDE_OK;
 }
 
+/// A warning: what is sized while running has no place in a plan.
+static void note_dynamic(const tide_lifetimes *lt, tide_subject_facts *f) {
+    enum { MOST = 3 };
+    tide_text t = {0};
+    f->n_dynamic = lt->n_dynamic;
+    if (lt->n_dynamic == 0) return;
+    tide_text_addf(&t, "%zu tensor%s sized while running, on top of all this: ", lt->n_dynamic,
+                   lt->n_dynamic == 1 ? " is" : "s are");
+    for (size_t i = 0; i < lt->n_dynamic && i < MOST; i++)
+        tide_text_addf(&t, "%s%.48s", i > 0 ? ", " : "", lt->dynamic[i]);
+    if (lt->n_dynamic > MOST) tide_text_addf(&t, " and %zu more", lt->n_dynamic - MOST);
+    snprintf(f->trouble, sizeof f->trouble, "%s", tide_text_str(&t));
+    tide_text_deinit(&t);
+}
+
 static tide_status plan_facts(tide_subject *s, tide_error *err) {
     const tide_lifetimes *lt = &s->plan->lifetimes;
     tide_subject_facts *f = &s->facts;
@@ -268,6 +283,7 @@ static tide_status plan_facts(tide_subject *s, tide_error *err) {
         s->step_names[i] = lt->step_names[i];
         s->step_begin[i] = s->step_number[i] = (int64_t)i;
     }
+    note_dynamic(lt, f);
     return tide_subject_peak_between(s, (tide_curve_key){TIDE_CURVE_LIVE, -1, NULL}, f->begin, f->end - 1,
                                      &f->peak_bytes, &f->peak, err);
 }

@@ -46,7 +46,9 @@ typedef struct tide_subject_facts {
     bool has_plan;
     uint64_t plan_bytes, naive_bytes, lower_bound_bytes, proved_bytes; ///< with has_plan, of the planned buffers
     bool proven;
-    tide_levels levels;           ///< where plan and bound stand beside the curve
+    size_t n_dynamic;   ///< of a plan: tensors that are sized while running, which none of these figures counts; 0 of a
+                        ///< trace, where they are blocks like others
+    tide_levels levels; ///< where plan and bound stand beside the curve
     const tide_memory_plan *plan; ///< NULL without one
     const tide_trace_kind *kinds; ///< [n_kinds] predicted and measured; of a plan alone measured is TIDE_UNKNOWN_BYTES
     size_t n_kinds;

@@ -35,15 +35,26 @@ typedef struct options {
     const char *out;
 } options;
 
+/// What has no lifetime in the list.
+static void tell_of_dynamic(const tide_lifetimes *lt) {
+    char name[128];
+    if (lt->n_dynamic == 0) return;
+    fprintf(stderr, "note: %zu tensor%s sized while running, and not in the list: '%s'%s\n", lt->n_dynamic,
+            lt->n_dynamic == 1 ? " is" : "s are", cli_clean(lt->dynamic[0], name, sizeof name),
+            lt->n_dynamic == 1 ? "" : " and others");
+}
+
 static tide_status make_text(cli_input *in, const options *o, tide_text *out, tide_error *err) {
     tide_memory_plan *plan = NULL;
     tide_lifetimes lt = {0};
     tide_status st;
     if (o->with_offsets) {
         st = cli_plan_of_input(in, &o->planning, &plan, err);
+        if (st == TIDE_OK) tell_of_dynamic(&plan->lifetimes);
         if (st == TIDE_OK) st = o->write(&plan->lifetimes, plan, out, err);
     } else {
         st = cli_lifetimes_of_input(in, &o->planning, &lt, err);
+        if (st == TIDE_OK) tell_of_dynamic(&lt);
         if (st == TIDE_OK) st = o->write(&lt, NULL, out, err);
     }
     tide_memory_plan_destroy(plan);
@@ -97,6 +108,7 @@ static int run(int argc, char **argv) {
     int code = cli_parse_options(&cli_command_export, argc, argv, table, &o.planning, take_option, &o);
     if (code == CLI_GO_ON && o.write == NULL)
         code = cli_usage(&cli_command_export, "--to FORM is needed: csv, json or minimalloc");
+    cli_allow_dynamic(&o.planning);
     if (code == CLI_GO_ON) code = export_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

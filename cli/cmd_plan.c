@@ -293,7 +293,7 @@ static int run(int argc, char **argv) {
         code = cli_usage(&cli_command_plan, "--budget and --capacity ask different questions: give one");
     if (code == CLI_GO_ON && o.planning.all && o.stage != NULL)
         code = cli_usage(&cli_command_plan, "--dump-stage shows one strategy: leave --all out");
-    o.planning.allow_dynamic = o.planning.profile.n_points == 0; // a plan for several sizes has a place for all
+    cli_allow_dynamic(&o.planning);
     if (code == CLI_GO_ON) code = plan_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

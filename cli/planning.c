@@ -104,8 +104,9 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
 /// A size that hangs on data, where all that is asked for is sizes.
 static void hint_dynamic(const cli_planning *p, tide_status st, tide_error *err) {
     if (st != TIDE_ERR_UNKNOWN_SIZE || p->allow_dynamic || err == NULL || err->hint[0] != '\0') return;
-    tide_error_hint(err,
-                    "tidemark run, compare and plan take such a model: run -o FILE.db records what these tensors take");
+    tide_error_hint(
+        err, "check, sweep, --profile and --decode want a plan of all tensors; run, compare, plan, report and tui "
+             "leave these out, and run -o FILE.db records what they take");
 }
 
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,

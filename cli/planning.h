@@ -150,6 +150,9 @@ enum {
 /// Take option `c` if it is one of planning. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c);
 void cli_planning_deinit(cli_planning *p);
+/// Once all options are there: tensors that are sized while running are left out of plans, which say so; a plan for
+/// several sizes (--profile) has a place for all of them or is refused.
+static inline void cli_allow_dynamic(cli_planning *p) { p->allow_dynamic = p->profile.n_points == 0; }
 
 enum { CLI_GO_ON = -1 };
 /// Take the options of a command that plans one FILE: those of planning go into `p`, `take(ctx, c)` gets the command's

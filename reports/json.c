@@ -679,7 +679,10 @@ static void fit_part(tide_json_out *j, const tide_report *r, const tide_report_s
     tide_json_open_flat(j, "fit", '{');
     tide_json_u64(j, "capacity_bytes", r->opt.capacity_bytes);
     tide_json_u64(j, "needs_bytes", s->needs_bytes);
-    tide_json_bool(j, "fits", s->needs_bytes <= r->opt.capacity_bytes);
+    if (s->needs_bytes <= r->opt.capacity_bytes && s->facts->n_dynamic > 0)
+        tide_json_null(j, "fits");
+    else
+        tide_json_bool(j, "fits", s->needs_bytes <= r->opt.capacity_bytes);
     tide_json_u64(j, "left_bytes", tide_report_left_for_tensors(r, s));
     tide_json_close(j, '}');
 }

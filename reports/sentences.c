@@ -19,13 +19,17 @@ const char *tide_report_weights_name(const tide_report_weights *w, char *buf, si
 typedef void (*take_fact)(void *ctx, const char *key, const char *value, const char *note);
 
 static void fit_fact(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
-    char value[64], note[96], a[24], b[24];
+    char value[64], note[128], a[24], b[24];
     if (r->opt.capacity_bytes == 0) return;
     const bool fits = s->needs_bytes <= r->opt.capacity_bytes;
     const uint64_t rest = fits ? r->opt.capacity_bytes - s->needs_bytes : s->needs_bytes - r->opt.capacity_bytes;
-    snprintf(value, sizeof value, "%s", fits ? "yes" : "no");
+    const bool is_open = fits && s->facts->n_dynamic > 0;
+    snprintf(value, sizeof value, "%s", is_open ? "not known" : fits ? "yes" : "no");
     snprintf(note, sizeof note, "%s %s of %s%s", tide_format_bytes(rest, a, sizeof a),
-             fits ? "are left" : "too much for a limit", tide_format_bytes(r->opt.capacity_bytes, b, sizeof b),
+             is_open ? "are left for what is sized while running,"
+             : fits  ? "are left"
+                     : "too much for a limit",
+             tide_format_bytes(r->opt.capacity_bytes, b, sizeof b),
              s->knows_process && s->needs_bytes > s->process.peak_bytes       ? ", the process, by what was recorded"
              : s->knows_process                                               ? ", the process that runs it"
              : s->knows_reserved && s->reserved_bytes >= s->facts->peak_bytes ? ", by what is reserved"

@@ -65,10 +65,38 @@ class Dynamic(Case):
                     by_name.setdefault((name, scope), []).append(left)
                 self.assertEqual(by_name, {k: [0] * n for k in (("u", "unique"), ("where", "unique"), ("unique.scratch", "unique"), ("y", "exp"))})
 
-    def test_what_asks_for_sizes_alone_refuses_them(self):
+    def test_what_wants_a_plan_of_all_refuses_them(self):
         graph = self.graph()
-        for args in (["tui", graph, "--once"], ["report", graph, "-o", self.dir / "r.html"], ["export", graph, "--to", "csv"]):
-            self.refused(3, *args, says=["Unique 'unique'", "known only while running", "run -o FILE.db"])
+        for args in (["plan", graph, "--profile", "x=4x64,4x64"], ["run", graph, "--profile", "x=4x64,4x64"], ["check", graph, "--no-baseline"], ["sweep", graph]):
+            done = tidemark.run(*args)
+            self.assertNotEqual(done.returncode, 0, args)
+            for words in ("Unique 'unique'", "known only while running"):
+                self.assertIn(words, done.stdout + done.stderr, args)
+
+    def test_views_and_lists_leave_them_out_and_say_so(self):
+        graph, out = self.graph(), self.dir / "r.json"
+        words = "3 tensors are sized while running, on top of all this"
+        self.assertIn(words, self.ok("tui", graph, "--once", "--size", "160x40").stdout)
+        self.assertIn(f"{words}: u, where, y", self.ok("tui", graph, "--once", "--size", "240x40").stdout)
+        frame = self.ok("tui", graph, "--once", "--size", "160x40", "--capacity", "1GiB").stdout
+        self.assertRegex(frame, r"fits 1.00 ?G(iB without what is sized while running|\?)")
+        self.ok("report", graph, "-o", out, "--capacity", "1GiB")
+        side = json.loads(out.read_text())["sides"][0]
+        self.assertEqual(side["trouble"], f"{words}: u, where, y")
+        self.assertEqual({i["name"] for i in side["items"]} & DYNAMIC, set())
+        self.assertIsNone(side["fit"]["fits"])
+        self.ok("report", graph, "-o", out, "--capacity", "1KiB")
+        self.assertFalse(json.loads(out.read_text())["sides"][0]["fit"]["fits"], "the rest alone is too much")
+        self.ok("report", graph, "-o", self.dir / "r.txt", "--capacity", "1GiB")
+        self.assertRegex((self.dir / "r.txt").read_text(), "Will it fit +not known .* are left for what is sized while running")
+        self.ok("report", graph, "-o", self.dir / "r.html")
+        self.assertIn(words, (self.dir / "r.html").read_text())
+        self.ok("diff", graph, graph)
+        done = self.ok("export", graph, "--to", "csv")
+        self.assertIn("note: 3 tensors are sized while running, and not in the list: 'u' and others", done.stderr)
+        names = {line.split(",")[0] for line in done.stdout.splitlines()[1:]}
+        self.assertEqual(names & DYNAMIC, set())
+        self.assertIn("b", names)
 
     def test_none_of_them(self):
         """All that was distinct is one element; nothing at all."""

@@ -99,7 +99,10 @@ static void add_filters(facts *f, const tide_tui_scene *s) {
 
 static void add_recording_error(facts *f, const tide_tui_scene *s) {
     char text[FACT], n[TIDE_TUI_WORD];
-    if (s->a->trouble[0] != '\0') add_text(f, s->a->trouble, s->a->trouble, TIDE_TUI_ROLE_ERROR, 0);
+    if (s->a->trouble[0] != '\0') {
+        snprintf(text, sizeof text, "%.*s", (int)strcspn(s->a->trouble, ":"), s->a->trouble);
+        add_text(f, s->a->trouble, s->a->n_dynamic > 0 ? text : s->a->trouble, TIDE_TUI_ROLE_ERROR, 0);
+    }
     if (s->a->n_lost > 0) {
         snprintf(text, sizeof text, "%s events lost", tide_tui_exact(s->a->n_lost, n, sizeof n));
         add_text(f, text, text, TIDE_TUI_ROLE_ERROR, 0);
@@ -174,7 +177,11 @@ static void add_capacity(facts *f, const tide_tui_scene *s) {
     char size[TIDE_TUI_WORD], more[TIDE_TUI_WORD];
     fact *out = add(f, need <= capacity ? TIDE_TUI_ROLE_GOOD : TIDE_TUI_ROLE_ERROR, 1);
     tide_tui_bytes(capacity, size, sizeof size);
-    if (need <= capacity) {
+    if (need <= capacity && a->n_dynamic > 0) {
+        out->role = TIDE_TUI_ROLE_TEXT;
+        snprintf(out->full, FACT, "fits %s without what is sized while running", size);
+        snprintf(out->brief, FACT, "fits %s?", tide_tui_format_short(capacity, more, sizeof more));
+    } else if (need <= capacity) {
         snprintf(out->full, FACT, "fits %s", size);
         snprintf(out->brief, FACT, "fits %s", tide_tui_format_short(capacity, more, sizeof more));
     } else {
