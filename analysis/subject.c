@@ -12,6 +12,7 @@
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 
 // ---- the table of items, which several subjects of one input can share ----
 
@@ -246,16 +247,25 @@ static tide_status make_plan_kinds(tide_subject *s, tide_error *err) {
     return TIDE_OK;
 }
 
+/// How many of the first `most` bytes are whole characters.
+static size_t whole_characters(const char *text, size_t most) {
+    uint32_t cp;
+    size_t n = 0;
+    for (size_t k; (k = tide_utf8_decode(text + n, &cp)) > 0 && n + k <= most;) n += k;
+    return n;
+}
+
 /// A warning: what is sized while running has no place in a plan.
 static void note_dynamic(const tide_lifetimes *lt, tide_subject_facts *f) {
-    enum { MOST = 3 };
+    enum { MOST = 3, NAME = 44 };
     tide_text t = {0};
     f->n_dynamic = lt->n_dynamic;
     if (lt->n_dynamic == 0) return;
     tide_text_addf(&t, "%zu tensor%s sized while running, on top of all this: ", lt->n_dynamic,
                    lt->n_dynamic == 1 ? " is" : "s are");
     for (size_t i = 0; i < lt->n_dynamic && i < MOST; i++)
-        tide_text_addf(&t, "%s%.48s", i > 0 ? ", " : "", lt->dynamic[i]);
+        tide_text_addf(&t, "%s%.*s%s", i > 0 ? ", " : "", (int)whole_characters(lt->dynamic[i], NAME), lt->dynamic[i],
+                       strlen(lt->dynamic[i]) > NAME ? "\u2026" : "");
     if (lt->n_dynamic > MOST) tide_text_addf(&t, " and %zu more", lt->n_dynamic - MOST);
     snprintf(f->trouble, sizeof f->trouble, "%s", tide_text_str(&t));
     tide_text_deinit(&t);

@@ -55,9 +55,8 @@ struct cli_session {
 };
 
 bool cli_parse_fill(const cli_command *cmd, const char *text, tide_fill *out) {
-    static const char *const names[] = {"zero", "none", "poison"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
+    for (int i = TIDE_FILL_ZERO; i <= TIDE_FILL_POISON; i++) {
+        if (strcmp(text, tide_fill_name((tide_fill)i)) != 0) continue;
         *out = (tide_fill)i;
         return true;
     }

@@ -16,8 +16,8 @@ else()
   target_compile_definitions(tide_flags INTERFACE "$<$<CONFIG:Debug>:TIDE_ASSERT_LEVEL=1>")
 endif()
 if(TIDE_SANITIZE)
-  # Three checks are left out that take a third of the time to compile, where AddressSanitizer finds the same: whether an
-  # access lies within its object, goes through a null pointer, or through one that has wrapped round.
+  # Three checks are left out that take a third of the time to compile, because AddressSanitizer stops at the access itself:
+  # past an object, through a null pointer, or through one that has wrapped round.
   target_compile_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE} -fno-sanitize=object-size,null,pointer-overflow
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(tide_flags INTERFACE -fsanitize=${TIDE_SANITIZE})

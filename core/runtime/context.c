@@ -314,7 +314,7 @@ tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name
 
 void tide_context_get_stats(const tide_context *c, tide_context_stats *out) { *out = c->stats; }
 
-static const char *fill_name(tide_fill fill) {
+const char *tide_fill_name(tide_fill fill) {
     return fill == TIDE_FILL_ZERO ? "zero" : fill == TIDE_FILL_NONE ? "none" : "poison";
 }
 
@@ -332,7 +332,7 @@ void tide_context_describe(const tide_context *c, tide_text *out) {
     else
         tide_text_add(out, "plan         none\n");
     tide_text_addf(out, "mode         %s, fresh memory: %s\n", c->mode == TIDE_RUN_NAIVE ? "naive" : "planned",
-                   fill_name(c->fill));
+                   tide_fill_name(c->fill));
     if (c->buffer != NULL)
         tide_text_addf(out, "buffer       %" PRIu64 " bytes at %p from %s\n", c->stats.buffer_bytes,
                        tide_context_buffer(c), tide_allocator_name(c->caller != NULL ? c->caller : c->workspace));

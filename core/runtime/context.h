@@ -30,6 +30,9 @@ typedef enum tide_fill {
     TIDE_FILL_POISON,
 } tide_fill;
 
+/// "zero", "none", "poison".
+const char *tide_fill_name(tide_fill fill);
+
 /// What binding a tensor to the buffer ended in (S27-10).
 typedef enum tide_bind_result { TIDE_BIND_NOT_TRIED, TIDE_BIND_BOUND, TIDE_BIND_FAILED } tide_bind_result;
 

@@ -92,6 +92,12 @@ class Dynamic(Case):
         self.ok("report", graph, "-o", self.dir / "r.html")
         self.assertIn(words, (self.dir / "r.html").read_text())
         self.ok("diff", graph, graph)
+        long = "n" * 43 + "\u00e9" * 20
+        nodes = [{"op": "Unique", "inputs": ["x"], "outputs": [long], "name": "unique"}]
+        self.ok("report", self.graph(nodes=nodes, outputs=[long], initializers=[]), "-o", out)
+        said = json.loads(out.read_text())["sides"][0]["trouble"]
+        self.assertEqual(said, "1 tensor is sized while running, on top of all this: " + "n" * 43 + "\u2026", "cut between characters")
+        graph = self.graph()
         done = self.ok("export", graph, "--to", "csv")
         self.assertIn("note: 3 tensors are sized while running, and not in the list: 'u' and others", done.stderr)
         names = {line.split(",")[0] for line in done.stdout.splitlines()[1:]}
