@@ -7,13 +7,13 @@
 //     numbers recover_events  which events the tables still hold, and which are missing recover_pages   events in pages
 //     that no table leads to any more recover_tables  what blocks and snapshots say of missing events; the tables that
 //     are copied recover_runs    copies events and finds where each run begins and ends among the new numbers
-//     recover_write   the new trace
+//     store/new_trace the trace that is made
 //     recover         the steps in order; feeds beside the trace
 #ifndef TIDE_PROFILER_READ_RECOVER_H
 #define TIDE_PROFILER_READ_RECOVER_H
 
 #include "profiler/read/recover_read.h"
-#include "profiler/read/recover_write.h"
+#include "profiler/store/new_trace.h"
 
 // ---- events, rows and chunks as one list ----
 

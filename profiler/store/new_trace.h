@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// recover_write: the trace that recovery makes out of a damaged one. Events are added one after the other; what follows
-// from them (leaves, snapshots, problems, blocks) is made anew. The file gets its name when it is whole. Private to
-// profiler/read.
+// new_trace: a trace that is written in one go: what recovery makes out of a damaged one, and import out of another
+// tool's file. Events are added one after the other; what follows from them (leaves, snapshots, problems, blocks) is
+// made here. The file gets its name when it is whole. Private to profiler/.
 //
 //     create -> names, rows, events ... -> finish (renamed) | close (unfinished, for a drain) -> replace (renamed)
 //                                       \-> discard
-#ifndef TIDE_PROFILER_READ_RECOVER_WRITE_H
-#define TIDE_PROFILER_READ_RECOVER_WRITE_H
+#ifndef TIDE_PROFILER_STORE_NEW_TRACE_H
+#define TIDE_PROFILER_STORE_NEW_TRACE_H
 
 #include "core/base/output.h"
 #include "profiler/store/store.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The trace that recovery makes. See recover_write.h.
-#include "profiler/read/recover_write.h"
+// A trace that is written in one go. See new_trace.h.
+#include "profiler/store/new_trace.h"
 
 #include <stdio.h>
 #include <string.h>
