@@ -114,7 +114,8 @@ static tide_status classify(cli_input *in, tide_error *err) {
 
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) {
     *out = (cli_input){.path = path};
-    if (cli_input_is_trace(path)) {
+    TIDE_TRY(cli_trace_path(path, &out->path, err));
+    if (cli_input_is_trace(out->path)) {
         out->kind = CLI_INPUT_TRACE;
         return TIDE_OK;
     }
@@ -135,6 +136,7 @@ void cli_input_close(cli_input *in) {
 }
 
 tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) {
+    TIDE_TRY(cli_trace_path(path, &path, err));
     cli_log_notes(true);
     tide_trace *t = NULL;
     tide_status st = tide_trace_open(path, &t, err);

@@ -35,6 +35,15 @@ void cli_input_close(cli_input *in);
 
 /// Whether it begins like one; false for what cannot be read and for "-".
 bool cli_input_is_trace(const char *path);
+/**
+ * Where the trace for FILE is: `path` itself, or, for another tool's recording (profiler/import), a trace made of it in
+ * $TMPDIR (/tmp), with a note on stderr. It is made once for each path and removed when the program ends, by a signal
+ * too.
+ *
+ * @param out  borrowed
+ * @return what the import returns
+ */
+tide_status cli_trace_path(const char *path, const char **out, tide_error *err) TIDE_NODISCARD;
 /// As tide_trace_open; when it finishes what a killed program left, a note says so.
 tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_ERR_BAD_INPUT saying what the file is instead, unless it is an ONNX model or graph text.

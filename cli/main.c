@@ -20,19 +20,20 @@
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_plan,       &cli_command_run,     &cli_command_compare,   &cli_command_record,
-    &cli_command_trace,      &cli_command_replay,  &cli_command_tui,       &cli_command_report,
-    &cli_command_diff,       &cli_command_check,   &cli_command_sweep,     &cli_command_export,
-    &cli_command_allocators, &cli_command_devices, &cli_command_operators, &cli_command_collect,
+    &cli_command_plan,      &cli_command_run,     &cli_command_compare, &cli_command_record,     &cli_command_import,
+    &cli_command_trace,     &cli_command_replay,  &cli_command_tui,     &cli_command_report,     &cli_command_diff,
+    &cli_command_check,     &cli_command_sweep,   &cli_command_export,  &cli_command_allocators, &cli_command_devices,
+    &cli_command_operators, &cli_command_collect,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void print_commands(FILE *to) {
-    fputs(
-        "usage: tidemark COMMAND [OPTION…] FILE…\n\n"
-        "Plan a tensor program's memory, run it under instrumented allocators, and look where it went.\n"
-        "FILE is an ONNX model, graph text, a list of lifetimes, a plan or a trace: found by content, not by name.\n\n",
-        to);
+    fputs("usage: tidemark COMMAND [OPTION…] FILE…\n\n"
+          "Plan a tensor program's memory, run it under instrumented allocators, and look where it went.\n"
+          "FILE is an ONNX model, graph text, a list of lifetimes, a plan, a trace or another tool's recording: found "
+          "by\n"
+          "content, not by name.\n\n",
+          to);
     for (size_t i = 0; i < N_COMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->what);
     fputs(
         "\n  tidemark COMMAND --help    options of one command\n"

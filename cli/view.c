@@ -43,7 +43,7 @@ tide_status cli_subject_open(const char *path, const cli_view *view, cli_subject
     tide_memory_plan *plan = NULL;
     tide_status st;
     if (out->in.kind == CLI_INPUT_TRACE) {
-        st = subject_of_trace(path, view, &out->subject, err);
+        st = subject_of_trace(out->in.path, view, &out->subject, err);
     } else {
         st = cli_plan_of_input(&out->in, &view->planning, &plan, err);
         if (st == TIDE_OK) st = tide_subject_of_plan(plan, path, &out->subject, err); // takes the plan

@@ -228,7 +228,12 @@ void *tide_block_data(const tide_block *b);
 
 // ---- scopes ----
 
-typedef enum tide_scope_kind { TIDE_SCOPE_REGION, TIDE_SCOPE_RUN, TIDE_SCOPE_OPERATOR } tide_scope_kind;
+typedef enum tide_scope_kind {
+    TIDE_SCOPE_REGION,
+    TIDE_SCOPE_RUN,
+    TIDE_SCOPE_OPERATOR,
+    TIDE_SCOPE_FRAME, ///< of a call stack; its name is "FUNCTION @ FILE:LINE", or the function alone
+} tide_scope_kind;
 
 /// A named section of work. Scopes nest per thread; the innermost one owns what is allocated inside it. The struct
 /// belongs to the caller that enters the scope and must live until it is left; `name` must outlive the observer's call.

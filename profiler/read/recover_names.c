@@ -58,8 +58,10 @@ static tide_status name_of(names_reader *r, int64_t id, int64_t *to, tide_error 
 }
 
 static bool scope_kind(const char *text, int32_t *kind) {
-    static const char *const names[] = {
-        [TIDE_SCOPE_REGION] = "region", [TIDE_SCOPE_RUN] = "run", [TIDE_SCOPE_OPERATOR] = "operator"};
+    static const char *const names[] = {[TIDE_SCOPE_REGION] = "region",
+                                        [TIDE_SCOPE_RUN] = "run",
+                                        [TIDE_SCOPE_OPERATOR] = "operator",
+                                        [TIDE_SCOPE_FRAME] = "frame"};
     for (int32_t i = 0; i < (int32_t)(sizeof names / sizeof names[0]); i++) {
         if (strcmp(text, names[i]) != 0) continue;
         *kind = i;

@@ -82,7 +82,7 @@ tide_status tide__names_scope(tide__names *n, const tide_scope *scope, int64_t *
 
 tide_status tide__names_scope_row(tide__names *n, const tide__scope_row *row, int64_t *id) {
     if (row->name_id < 1 || row->name_id > n->n_texts || row->parent_id < 0 || row->parent_id > (int64_t)n->n_scopes ||
-        row->kind < TIDE_SCOPE_REGION || row->kind > TIDE_SCOPE_OPERATOR || row->step < -1)
+        row->kind < TIDE_SCOPE_REGION || row->kind > TIDE_SCOPE_FRAME || row->step < -1)
         return TIDE_ERR_INVALID;
     return put_scope(n, row, id);
 }

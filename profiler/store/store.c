@@ -240,8 +240,10 @@ static tide_status write_texts(tide__store *s, const tide__names *n, tide_error 
 }
 
 static tide_status write_scopes(tide__store *s, const tide__names *n, tide_error *err) {
-    static const char *const kinds[] = {
-        [TIDE_SCOPE_REGION] = "region", [TIDE_SCOPE_RUN] = "run", [TIDE_SCOPE_OPERATOR] = "operator"};
+    static const char *const kinds[] = {[TIDE_SCOPE_REGION] = "region",
+                                        [TIDE_SCOPE_RUN] = "run",
+                                        [TIDE_SCOPE_OPERATOR] = "operator",
+                                        [TIDE_SCOPE_FRAME] = "frame"};
     sqlite3_stmt *stmt;
     TIDE_TRY(prepare_once(s, TIDE__STMT_SCOPE, &stmt, err));
     for (size_t i = n->n_scopes_written; i < n->n_scopes; i++) {

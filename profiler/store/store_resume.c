@@ -91,6 +91,7 @@ static tide_status take_name(sqlite3_stmt *stmt, void *ctx) {
 static int scope_kind(const char *text) {
     if (strcmp(text, "region") == 0) return TIDE_SCOPE_REGION;
     if (strcmp(text, "run") == 0) return TIDE_SCOPE_RUN;
+    if (strcmp(text, "frame") == 0) return TIDE_SCOPE_FRAME;
     return strcmp(text, "operator") == 0 ? (int)TIDE_SCOPE_OPERATOR : -1;
 }
 

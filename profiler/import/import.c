@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Which format a file has, and the trace that is made of it. See import.h.
+#include "profiler/import/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/base/host_alloc.h"
+#include "profiler/import/import_internal.h"
+
+const char *tide_import_format_name(tide_import_format format) {
+    return format == TIDE_IMPORT_TORCH ? "a memory snapshot of PyTorch" : "no recording of a known tool";
+}
+
+tide_import_format tide_import_look(const char *path) {
+    unsigned char head[2];
+    struct stat info;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return TIDE_IMPORT_UNKNOWN;
+    const bool is_read = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && pread(fd, head, sizeof head, 0) == 2;
+    close(fd);
+    return is_read && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 ? TIDE_IMPORT_TORCH : TIDE_IMPORT_UNKNOWN;
+}
+
+// ---- the trace ----
+
+static tide_status put_facts(tide__new_trace *out, const char *path, const tide_import_report *r, tide_error *err) {
+    TIDE_TRY(tide__new_trace_meta(out, "imported_from", path, err));
+    TIDE_TRY(tide__new_trace_meta(out, "imported_format", tide_import_format_name(r->format), err));
+    TIDE_TRY(tide__new_trace_meta_int(out, "imported_blocks_before", (int64_t)r->n_blocks_before, err));
+    TIDE_TRY(tide__new_trace_meta_int(out, "imported_bytes_before", (int64_t)r->bytes_before, err));
+    TIDE_TRY(tide__new_trace_meta_int(out, "imported_contradictions", (int64_t)r->n_contradictions, err));
+    return tide__new_trace_meta_int(out, "imported_unlike_state", (int64_t)r->n_elsewhere, err);
+}
+
+static tide_status put_process(tide__new_trace *out, const char *path, tide_error *err) {
+    const tide__sql *s;
+    int64_t id;
+    TIDE_TRY(tide__new_trace_sql(out, &s, err));
+    return tide__store_add_process(out->store, 0, -1, path, NULL, out->first_ns, &id, err);
+}
+
+static tide_status end_process(tide__new_trace *out, tide_error *err) {
+    const tide__sql *s;
+    TIDE_TRY(tide__new_trace_sql(out, &s, err));
+    return tide__store_end_process(out->store, 1, "closed", out->last_ns, err);
+}
+
+/// A file beside the new trace that has no name: it goes with its last reader, however that ends.
+static tide_status open_spool(const tide__new_trace *out, FILE **spool, tide_error *err) {
+    tide_text name = {0};
+    tide_text_addf(&name, "%s.events", out->tmp_path);
+    if (name.failed) return TIDE_NO_MEMORY(err, "to write '%s'", out->path);
+    *spool = fopen(tide_text_str(&name), "w+xe");
+    const int why = errno;
+    if (*spool != NULL) unlink(tide_text_str(&name));
+    tide_text_deinit(&name);
+    return *spool != NULL ? TIDE_OK : tide_output_failed("the events for", out->path, why, err);
+}
+
+static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out, tide_import_report *r,
+                                tide_error *err) {
+    tide__torch_snapshot s = {0};
+    FILE *spool;
+    TIDE_TRY(open_spool(out, &spool, err));
+    tide_status st = tide__torch_snapshot_read(in, path, spool, &s, err);
+    if (st == TIDE_OK) {
+        r->n_events = s.n_events;
+        r->n_unknown = s.n_unknown_actions;
+        r->n_without_time = s.n_without_time;
+        st = tide__torch_trace(&s, path, out, r, err);
+    }
+    tide__torch_snapshot_deinit(&s);
+    fclose(spool);
+    return st;
+}
+
+static tide_status import_into(FILE *in, const char *path, tide__new_trace *out, tide_import_report *r,
+                               tide_error *err) {
+    TIDE_TRY(import_torch(in, path, out, r, err));
+    TIDE_TRY(put_process(out, path, err));
+    TIDE_TRY(put_facts(out, path, r, err));
+    TIDE_TRY(end_process(out, err));
+    return tide__new_trace_finish(out, NULL, err);
+}
+
+tide_status tide_import_file(const char *path, const char *out_path, tide_import_report *report, tide_error *err) {
+    tide_import_report own = {.format = tide_import_look(path)};
+    tide__new_trace out;
+    FILE *in = fopen(path, "re");
+    if (in == NULL)
+        return TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "cannot open '%s': %s", path, strerror(errno));
+    tide_status st = TIDE_OK;
+    if (own.format == TIDE_IMPORT_UNKNOWN) {
+        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot import '%s': it is no recording of a known tool", path);
+        tide_error_hint(err, "a memory snapshot of PyTorch is read (torch.cuda.memory._dump_snapshot)");
+    }
+    if (st == TIDE_OK) st = tide__new_trace_create(&out, out_path, err);
+    if (st == TIDE_OK) {
+        st = import_into(in, path, &out, &own, err);
+        tide__new_trace_deinit(&out);
+    }
+    fclose(in);
+    if (st == TIDE_OK && report != NULL) *report = own;
+    return st;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+//
+// What the formats share. Private to profiler/import.
+//
+//     import.c         which format a file has; the new trace's facts
+//     pickle.c         Python's pickle format
+//     torch_snapshot.c what a snapshot of PyTorch holds
+//     torch_pool.c     what its blocks hold beyond what was asked for
+//     torch_stacks.c   its stacks as scopes
+//     torch_trace.c    its events as those of a trace
+#ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
+#define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
+
+#include "profiler/import/import.h"
+#include "profiler/import/torch_snapshot.h"
+#include "profiler/store/new_trace.h"
+
+/// All of the snapshot into the trace, which is empty.
+tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__new_trace *out,
+                              tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+
+#endif

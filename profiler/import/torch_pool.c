@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// Blocks of PyTorch's caching allocator by address. See torch_pool.h.
+#include "profiler/import/torch_pool.h"
+
+enum { ROUND = 512, SMALL_REQUEST = 1 << 20 };
+
+static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
+
+static unsigned log2_of(uint64_t v) { return 63u - (unsigned)__builtin_clzll(v); }
+
+/// Divisions of the setting roundup_power2_divisions for a request of this size.
+static uint64_t divisions_of(const tide__torch_settings *s, uint64_t bytes) {
+    const unsigned log = log2_of(bytes), last = sizeof s->roundup - 1;
+    return s->roundup[log < 20 ? 0 : log - 20 > last ? last : log - 20];
+}
+
+uint64_t tide__torch_round(const tide__torch_settings *s, uint64_t bytes) {
+    if (bytes < ROUND) return ROUND;
+    if (bytes > (uint64_t)INT64_MAX - ROUND) return bytes;
+    const uint64_t divisions = divisions_of(s, bytes);
+    if (divisions <= 1 || bytes <= ROUND * divisions) return round_up(bytes, ROUND);
+    const uint64_t floor = UINT64_C(1) << log2_of(bytes), step = floor >> log2_of(divisions);
+    return bytes == floor || step == 0 ? bytes : round_up(bytes, step);
+}
+
+// ---- the two maps ----
+
+static tide__pool_block *block_at(const tide__torch_pool *p, uint64_t address) {
+    return address == UINT64_MAX ? NULL : tide_map_find(&p->blocks, address + 1);
+}
+
+static tide_status put(tide__torch_pool *p, const tide__pool_block *b) {
+    const tide__pool_end end = {.key = b->key + b->bytes, .begin = b->key};
+    if (end.key == 0 || b->key == 0 || b->bytes == 0) return TIDE_OK; // the last byte of all addresses: no memory
+    tide__pool_end *old = tide_map_find(&p->ends, end.key);
+    if (old != NULL) tide_map_take(&p->ends, old);
+    if (!tide_map_put(&p->blocks, b)) return TIDE_ERR_NOMEM;
+    return tide_map_put(&p->ends, &end) ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+static void take(tide__torch_pool *p, tide__pool_block *b) {
+    tide__pool_end *end = tide_map_find(&p->ends, b->key + b->bytes);
+    if (end != NULL && end->begin == b->key) tide_map_take(&p->ends, end);
+    tide_map_take(&p->blocks, b);
+}
+
+/// Put a free block, together with the free ones on both sides of it in its segment.
+static tide_status put_free(tide__torch_pool *p, tide__pool_block b) {
+    b.is_free = true;
+    tide__pool_block *after = tide_map_find(&p->blocks, b.key + b.bytes);
+    if (after != NULL && after->is_free && after->segment == b.segment) {
+        b.bytes += after->bytes;
+        take(p, after);
+    }
+    const tide__pool_end *end = tide_map_find(&p->ends, b.key);
+    tide__pool_block *before = end != NULL ? tide_map_find(&p->blocks, end->begin) : NULL;
+    if (before != NULL && before->is_free && before->segment == b.segment) {
+        b.key = before->key;
+        b.bytes += before->bytes;
+        take(p, before);
+    }
+    return put(p, &b);
+}
+
+// ---- segments ----
+
+tide_status tide__torch_pool_add(tide__torch_pool *p, uint64_t address, uint64_t bytes, bool is_expandable) {
+    const tide__pool_block b = {.key = address + 1, .bytes = bytes, .segment = is_expandable ? 0 : p->next_segment++};
+    tide__pool_block *old = block_at(p, address);
+    if (old != NULL) take(p, old);
+    return put_free(p, b);
+}
+
+tide_status tide__torch_pool_remove(tide__torch_pool *p, uint64_t address, uint64_t bytes) {
+    tide__pool_block *b = block_at(p, address);
+    if (b == NULL) { // a range inside of a free block of an expandable segment: the block that ends behind it
+        const tide__pool_end *end = tide_map_find(&p->ends, address + bytes + 1);
+        b = end != NULL ? tide_map_find(&p->blocks, end->begin) : NULL;
+        if (b == NULL || b->key > address + 1) return TIDE_OK;
+    }
+    const tide__pool_block was = *b;
+    take(p, b);
+    const uint64_t first = address + 1, behind = first + bytes;
+    if (was.key < first) TIDE_TRY(put(p, &(tide__pool_block){was.key, first - was.key, was.segment, was.is_free}));
+    if (was.key + was.bytes > behind)
+        TIDE_TRY(put(p, &(tide__pool_block){behind, was.key + was.bytes - behind, was.segment, was.is_free}));
+    return TIDE_OK;
+}
+
+// ---- blocks ----
+
+/// Cuts [address, address + bytes) out of the free block `b`, which holds it.
+static tide_status cut(tide__torch_pool *p, tide__pool_block *b, uint64_t address, uint64_t bytes) {
+    const tide__pool_block was = *b;
+    const uint64_t first = address + 1, behind = first + bytes;
+    take(p, b);
+    if (was.key < first) TIDE_TRY(put(p, &(tide__pool_block){was.key, first - was.key, was.segment, true}));
+    if (was.key + was.bytes > behind)
+        TIDE_TRY(put(p, &(tide__pool_block){behind, was.key + was.bytes - behind, was.segment, true}));
+    return put(p, &(tide__pool_block){first, bytes, was.segment, false});
+}
+
+tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t address, uint64_t bytes) {
+    tide__pool_block *b = block_at(p, address);
+    if (b != NULL && b->is_free && b->bytes >= bytes) return cut(p, b, address, bytes);
+    if (b != NULL) take(p, b);
+    return put(p, &(tide__pool_block){address + 1, bytes, 0, false});
+}
+
+/// What a request makes of a free block of `bytes`: c10's should_split.
+static uint64_t held_of(const tide__torch_settings *s, uint64_t requested, uint64_t bytes, bool is_expandable) {
+    const uint64_t rounded = tide__torch_round(s, requested);
+    if (bytes <= rounded) return bytes;
+    const uint64_t left = bytes - rounded;
+    const bool is_small = rounded <= SMALL_REQUEST;
+    if (is_small || is_expandable || s->expandable_segments) return left >= ROUND ? rounded : bytes;
+    const bool may = s->max_split_bytes < 0 || rounded < (uint64_t)s->max_split_bytes;
+    return may && left > SMALL_REQUEST ? rounded : bytes;
+}
+
+tide_status tide__torch_pool_alloc(tide__torch_pool *p, uint64_t address, uint64_t requested, uint64_t *held) {
+    tide__pool_block *b = block_at(p, address);
+    *held = tide__torch_round(p->settings, requested);
+    if (b == NULL || !b->is_free || b->bytes < requested) {
+        p->n_elsewhere++;
+        if (b != NULL) take(p, b);
+        return put(p, &(tide__pool_block){address + 1, *held, 0, false});
+    }
+    *held = held_of(p->settings, requested, b->bytes, b->segment == 0);
+    return cut(p, b, address, *held);
+}
+
+tide_status tide__torch_pool_free(tide__torch_pool *p, uint64_t address) {
+    tide__pool_block *b = block_at(p, address);
+    if (b == NULL || b->is_free) return TIDE_OK;
+    const tide__pool_block was = *b;
+    take(p, b);
+    return put_free(p, was);
+}
+
+void tide__torch_pool_deinit(tide__torch_pool *p) {
+    tide_map_deinit(&p->blocks);
+    tide_map_deinit(&p->ends);
+}
