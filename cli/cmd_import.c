@@ -83,7 +83,7 @@ static int print_json(const char *path, const char *out, const tide_import_repor
 
 /// Made once in a process, removed at its end.
 static struct made {
-    char *path;
+    char *path, *trace;
     tide_output *folder;
     struct made *next;
 } * all_made;
@@ -94,17 +94,25 @@ static void remove_made(void) {
         all_made = m->next;
         tide_output_drop(m->folder);
         tide_host_free(m->path);
+        tide_host_free(m->trace);
         tide_host_free(m);
     }
 }
 
-static tide_status folder_for(const char *path, tide_output **out, tide_error *err) {
-    const char *folder = getenv("TMPDIR"), *slash = strrchr(path, '/');
+/// A folder that is ours alone, and the trace in it, under the file's own name.
+static tide_status folder_for(const char *path, struct made *m, tide_error *err) {
+    const char *folder = getenv("TMPDIR"), *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
     tide_text name = {0};
-    tide_text_addf(&name, "%s/%s", folder != NULL && folder[0] != '\0' ? folder : "/tmp",
-                   slash != NULL ? slash + 1 : path);
-    const tide_status st =
-        name.failed ? TIDE_NO_MEMORY(err, "to read '%s'", path) : tide_output_begin(tide_text_str(&name), out, err);
+    tide_text_addf(&name, "%s/%s", folder != NULL && folder[0] != '\0' ? folder : "/tmp", base);
+    tide_status st = name.failed ? TIDE_NO_MEMORY(err, "to read '%s'", path)
+                                 : tide_output_begin(tide_text_str(&name), &m->folder, err);
+    if (st == TIDE_OK) {
+        const char *made = tide_output_file(m->folder);
+        name.len = 0;
+        tide_text_addf(&name, "%.*s/%s", (int)(strrchr(made, '/') - made), made, base);
+        st = name.failed ? TIDE_NO_MEMORY(err, "to read '%s'", path)
+                         : TIDE_COPY_TEXT(&m->trace, tide_text_str(&name), err, "to read '%s'", path);
+    }
     tide_text_deinit(&name);
     return st;
 }
@@ -112,8 +120,8 @@ static tide_status folder_for(const char *path, tide_output **out, tide_error *e
 static tide_status make_trace(const char *path, struct made *m, tide_error *err) {
     tide_import_report report;
     TIDE_TRY(TIDE_COPY_TEXT(&m->path, path, err, "to read '%s'", path));
-    tide_status st = folder_for(path, &m->folder, err);
-    if (st == TIDE_OK) st = tide_import_file(path, tide_output_file(m->folder), &report, err);
+    tide_status st = folder_for(path, m, err);
+    if (st == TIDE_OK) st = tide_import_file(path, m->trace, &report, err);
     if (st == TIDE_ERR_WRITE) tide_error_hint(err, "TMPDIR says where the trace of '%s' is made", path);
     if (st != TIDE_OK) return st;
     fputs("note: ", stderr);
@@ -125,7 +133,7 @@ tide_status cli_trace_path(const char *path, const char **out, tide_error *err) 
     *out = path;
     if (strcmp(path, "-") == 0 || tide_import_look(path) == TIDE_IMPORT_UNKNOWN) return TIDE_OK;
     for (struct made *m = all_made; m != NULL; m = m->next) {
-        *out = tide_output_file(m->folder);
+        *out = m->trace;
         if (strcmp(m->path, path) == 0) return TIDE_OK;
     }
     struct made *m;
@@ -134,13 +142,8 @@ tide_status cli_trace_path(const char *path, const char **out, tide_error *err) 
     m->next = all_made;
     all_made = m;
     const tide_status st = make_trace(path, m, err);
-    if (st == TIDE_OK) *out = tide_output_file(m->folder);
-    if (st == TIDE_OK) return TIDE_OK;
-    all_made = m->next;
-    tide_output_drop(m->folder);
-    tide_host_free(m->path);
-    tide_host_free(m);
-    return st;
+    if (st == TIDE_OK) *out = m->trace;
+    return st; // what was made is removed at the end
 }
 
 // ---- the command ----

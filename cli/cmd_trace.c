@@ -31,7 +31,9 @@ static const char help[] =
     "  --at TIME           who was live then, block by block, the largest first\n"
     "  --at A --and B      what changed between two moments\n"
     "  --compare OTHER     what OTHER holds more or less, at the peak of each (or --at TIME)\n"
-    "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run\n"
+    "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run; by call stack, "
+    "where\n"
+    "                      the trace has one: module, function, file, library, category\n"
     "                      (changes are by name unless this says otherwise)\n"
     "  --run N             the peak, shares of the time and kinds are those of run N (default: the last run,\n"
     "                      as report and tui show it; the whole trace where several processes recorded)\n"
@@ -151,7 +153,10 @@ static bool take(options *o, int c) {
     case OPT_BY:
         o->view.grouped = true;
         if (cli_group_by_of(optarg, &o->view.by)) return true;
-        cli_usage(cmd, "--by: '%s' is none of kind, device, scope, name, allocator, size, age, thread, run", optarg);
+        cli_usage(cmd,
+                  "--by: '%s' is none of kind, device, scope, name, allocator, size, age, thread, run, module, "
+                  "function, file, library, category",
+                  optarg);
         return false;
     case OPT_RUN:
         if (!cli_parse_count(cmd, "--run", optarg, INT64_MAX, &n)) return false;

@@ -114,8 +114,9 @@ static tide_status classify(cli_input *in, tide_error *err) {
 
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) {
     *out = (cli_input){.path = path};
-    TIDE_TRY(cli_trace_path(path, &out->path, err));
-    if (cli_input_is_trace(out->path)) {
+    const char *trace;
+    TIDE_TRY(cli_trace_path(path, &trace, err));
+    if (cli_input_is_trace(trace)) {
         out->kind = CLI_INPUT_TRACE;
         return TIDE_OK;
     }

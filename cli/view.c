@@ -26,6 +26,7 @@ static tide_status open_and_hold(const char *path, int64_t run_id, tide_subject 
 
 static tide_status subject_of_trace(const char *path, const cli_view *view, tide_subject **out, tide_error *err) {
     const int64_t last = -1;
+    TIDE_TRY(cli_trace_path(path, &path, err));
     const int64_t run_id = view->whole ? 0 : (view->run_id > 0 ? (int64_t)view->run_id : last);
     cli_log_notes(true); // the trace of a killed program is finished first, with a note
     const tide_status st =
@@ -43,7 +44,7 @@ tide_status cli_subject_open(const char *path, const cli_view *view, cli_subject
     tide_memory_plan *plan = NULL;
     tide_status st;
     if (out->in.kind == CLI_INPUT_TRACE) {
-        st = subject_of_trace(out->in.path, view, &out->subject, err);
+        st = subject_of_trace(path, view, &out->subject, err);
     } else {
         st = cli_plan_of_input(&out->in, &view->planning, &plan, err);
         if (st == TIDE_OK) st = tide_subject_of_plan(plan, path, &out->subject, err); // takes the plan

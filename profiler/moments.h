@@ -82,13 +82,19 @@ typedef enum tide_group_by {
     TIDE_BY_AGE,  ///< decades up to the set's moment: "< 1 us", "[1 us, 10 us)", ...
     TIDE_BY_THREAD,
     TIDE_BY_RUN,
+    // By the call stack, where the trace has one; innermost line of Python that is no library's, or else the innermost.
+    TIDE_BY_MODULE,   ///< the calls of forward() that lead there: "model.py:292 > 244 > 199"
+    TIDE_BY_FUNCTION, ///< "forward model.py"
+    TIDE_BY_FILE,
+    TIDE_BY_LIBRARY,  ///< the package of that file, "the program" for a file of none
+    TIDE_BY_CATEGORY, ///< what the stack suggests: weights, activations, gradients, optimizer, workspace, other
 } tide_group_by;
 typedef struct tide_group {
     char *key; ///< owned by the array
     uint64_t n_blocks, requested_bytes, reserved_bytes;
 } tide_group;
 /// Groups of a live set, largest first (sizes and ages in their order). Their sums are the set's. Keys are for people:
-/// "conv1 #3", "(outside all scopes)", "(no name)", "thread 2", "run 1", "(outside all runs)".
+/// "conv1 #3", "(outside all scopes)", "(no name)", "thread 2", "run 1", "(outside all runs)", "(no stack)".
 tide_status tide_live_set_group(const tide_live_set *s, tide_group_by by, tide_group **out, size_t *n,
                                 tide_error *err) TIDE_NODISCARD;
 void tide_groups_free(tide_group *groups, size_t n);

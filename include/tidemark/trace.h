@@ -190,6 +190,7 @@ typedef struct tide_live {
     const char *name;    ///< tag, or "" ; borrowed from the trace, like all texts here
     const char *scope;   ///< innermost scope it was allocated in, or ""
     int64_t scope_index; ///< step of that operator, number of that run; -1: none
+    uint32_t scope_id;   ///< its number in the trace; 0: none
     const char *device, *allocator;
     tide_memory_kind kind;
     uint32_t thread;
@@ -206,6 +207,7 @@ typedef struct tide_live {
 } tide_live;
 /// All of them, and their sums.
 typedef struct tide_live_set {
+    const tide_trace *trace; ///< that it is of; borrowed
     uint64_t t_ns, event_id; ///< the last event that counts
     tide_live *items;        ///< [n] by block number; owned
     size_t n;

@@ -24,6 +24,7 @@ static tide_live named(const tide_trace *t, const tide__live_block *b) {
                        .name = tide__trace_text(t, b->tag_id),
                        .scope = scope.name,
                        .scope_index = scope.step,
+                       .scope_id = (uint32_t)b->scope_id,
                        .device = tide__trace_device(t, b->device),
                        .allocator = tide__trace_text(t, b->allocator_id),
                        .kind = (tide_memory_kind)b->kind,
@@ -106,7 +107,7 @@ static tide_status finish(builder *b, tide_status st, tide_live_set *out, tide_e
 static tide_status live_after(tide_trace *t, int64_t event_id, uint64_t t_ns, tide_live_set *out, tide_error *err) {
     const tide__replay *r;
     TIDE_TRY(tide__trace_state_after(t, event_id, &r, err));
-    builder b = {.t = t, .set = {.t_ns = t_ns, .event_id = (uint64_t)event_id}};
+    builder b = {.t = t, .set = {.trace = t, .t_ns = t_ns, .event_id = (uint64_t)event_id}};
     if (t_ns == UINT64_MAX) b.set.t_ns = (uint64_t)r->last_ns;
     tide_status st = put_live(&b, r);
     if (st != TIDE_OK) TIDE_NO_MEMORY(err, "for the live blocks of '%s'", t->path);
@@ -141,7 +142,7 @@ tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, ti
     int64_t before, last;
     TIDE_TRY(tide__trace_event_before(t, t0, &before, err));
     TIDE_TRY(tide__trace_event_at(t, t1, &last, err));
-    builder b = {.t = t, .set = {.t_ns = t1, .event_id = (uint64_t)last}};
+    builder b = {.t = t, .set = {.trace = t, .t_ns = t1, .event_id = (uint64_t)last}};
     const tide_status st = tide__trace_walk(t, before + 1, last, begin_window, put_alloc, &b, err);
     return finish(&b, st, out, err);
 }
@@ -255,6 +256,13 @@ static void add_key(const tide_live_set *s, const tide_live *b, tide_group_by by
         } else {
             tide_text_addf(key, "run %" PRId64, b->run_id);
         }
+        break;
+    case TIDE_BY_MODULE:
+    case TIDE_BY_FUNCTION:
+    case TIDE_BY_FILE:
+    case TIDE_BY_LIBRARY:
+    case TIDE_BY_CATEGORY:
+        tide__stack_key(s->trace, b->in_buffer ? 0 : b->scope_id, by, key);
         break;
     }
 }

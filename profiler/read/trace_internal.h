@@ -32,6 +32,8 @@ typedef struct tide__kept_scope {
     uint64_t step_bits; ///< step + 1, two bits higher than: is an operator, is a step
     uint32_t name_id;   ///< in the texts; 0: none
     int32_t run;
+    uint32_t parent; ///< 0: outermost
+    bool is_frame;
 } tide__kept_scope;
 
 /// The small tables of the file by their numbers. They only grow, and a text stays where it is until close. Several

@@ -138,7 +138,9 @@ static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t i
         (tide__kept_scope){.step_bits = (has_step ? (step + 1) << STEP_SHIFT : 0) |
                                         (lies_in_operator ? IS_OPERATOR : 0) | (is_step ? IS_STEP : 0),
                            .name_id = has_name ? (uint32_t)name_id : 0,
-                           .run = run};
+                           .run = run,
+                           .parent = has_parent ? (uint32_t)parent_id : 0,
+                           .is_frame = strcmp(kind, "frame") == 0};
     return true;
 }
 

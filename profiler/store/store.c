@@ -250,7 +250,7 @@ static tide_status write_scopes(tide__store *s, const tide__names *n, tide_error
         const tide__scope_row *row = &n->scopes[i];
         sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
         sqlite3_bind_int64(stmt, 2, row->name_id);
-        tide__sql_bind_text(stmt, 3, row->kind >= 0 && row->kind <= 2 ? kinds[row->kind] : "region");
+        tide__sql_bind_text(stmt, 3, row->kind >= 0 && row->kind <= TIDE_SCOPE_FRAME ? kinds[row->kind] : "region");
         if (row->step >= 0) sqlite3_bind_int(stmt, 4, row->step);
         tide__sql_bind_id(stmt, 5, row->parent_id);
         TIDE_TRY(tide__sql_run(&s->sql, stmt, err));

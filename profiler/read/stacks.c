@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+//
+// Call stacks of a trace: scopes of kind frame, from the outermost in, with the operator that asked below them. See
+// moments.h for what they are grouped by.
+//
+//     "forward @ /home/ann/model.py:199"      function, file, line
+//     "at::native::bmm(at::Tensor const&)"    the function alone
+#include <string.h>
+
+#include "profiler/read/moments_internal.h"
+#include "profiler/read/trace_internal.h"
+
+/// A frame's name in its parts, which lie in the name.
+typedef struct frame {
+    const char *function, *file, *line; // [n_...]; file NULL: not known
+    size_t n_function, n_file;
+} frame;
+
+static frame frame_of(const char *name) {
+    frame f = {.function = name, .n_function = strlen(name)};
+    const char *at = strstr(name, " @ "), *colon = strrchr(name, ':');
+    if (at == NULL || colon == NULL || colon < at) return f;
+    f.n_function = (size_t)(at - name);
+    f.file = at + 3;
+    f.n_file = (size_t)(colon - f.file);
+    f.line = colon + 1;
+    return f;
+}
+
+static bool is_function(const frame *f, const char *name) {
+    return strlen(name) == f->n_function && memcmp(name, f->function, f->n_function) == 0;
+}
+static bool function_has(const frame *f, const char *part) {
+    const char *at = strstr(f->function, part);
+    return at != NULL && at < f->function + f->n_function;
+}
+/// `part` in the file's path; NULL: it is not there.
+static const char *in_file(const frame *f, const char *part) {
+    const char *at = f->file != NULL ? strstr(f->file, part) : NULL;
+    return at != NULL && at + strlen(part) <= f->file + f->n_file ? at : NULL;
+}
+
+/// "<string>" and the like count too: Python has no other file for them.
+static bool is_python(const frame *f) {
+    if (f->file == NULL || f->n_file == 0) return false;
+    return f->file[0] == '<' || (f->n_file > 3 && memcmp(f->file + f->n_file - 3, ".py", 3) == 0);
+}
+/// The package that a file of Python comes with; NULL: the program's own. *n its length.
+static const char *library_of(const frame *f, size_t *n) {
+    const char *at = in_file(f, "-packages/");
+    if (at != NULL) {
+        at += strlen("-packages/");
+        *n = strcspn(at, "/");
+        if (at + *n > f->file + f->n_file) *n = (size_t)(f->file + f->n_file - at);
+        return at;
+    }
+    static const char standard[] = "python";
+    *n = sizeof standard - 1;
+    return f->file[0] == '<' || in_file(f, "/lib/python") != NULL ? standard : NULL;
+}
+
+static const char *base_of(const frame *f, size_t *n) {
+    const char *base = f->file;
+    for (const char *c = f->file; c < f->file + f->n_file; c++)
+        if (*c == '/') base = c + 1;
+    *n = (size_t)(f->file + f->n_file - base);
+    return base;
+}
+
+// ---- the stack of a block ----
+
+/// The next frame outwards from scope `id`; 0: none.
+static uint32_t next_frame(const tide_trace *t, uint32_t id, frame *out) {
+    while (id > 0 && id < t->names.n_scopes && !t->names.scopes[id].is_frame) id = t->names.scopes[id].parent;
+    if (id == 0 || id >= t->names.n_scopes) return 0;
+    *out = frame_of(tide__trace_text(t, t->names.scopes[id].name_id));
+    return id;
+}
+#define EACH_FRAME(t, scope, id, f)                                                                                    \
+    for (uint32_t id = next_frame((t), (scope), &(f)); id != 0;                                                        \
+         id = next_frame((t), (t)->names.scopes[id].parent, &(f)))
+
+/// What only takes the stack, or the memory.
+static bool is_taking(const frame *f) {
+    return function_has(f, "torch::unwind") || function_has(f, "CapturedTraceback") ||
+           function_has(f, "gather_with_cpp") || function_has(f, "CachingAllocator");
+}
+
+/// The frame that stands for the stack: the innermost line of Python of the program, else of a library, else the
+/// innermost frame.
+static frame leading(const tide_trace *t, uint32_t scope) {
+    frame f, first = {0}, python = {0};
+    size_t n;
+    EACH_FRAME(t, scope, id, f) {
+        if (first.function == NULL || is_taking(&first)) first = f;
+        if (!is_python(&f)) continue;
+        if (python.function == NULL) python = f;
+        if (library_of(&f, &n) == NULL) return f;
+    }
+    return python.function != NULL ? python : first;
+}
+
+// ---- modules ----
+
+enum { MAX_MODULES = 64 };
+
+/// The calls of forward() from the outermost in; the file where it changes.
+static void module_key(const tide_trace *t, uint32_t scope, tide_text *key) {
+    frame f, calls[MAX_MODULES];
+    size_t n = 0, n_library;
+    EACH_FRAME(t, scope, id, f) {
+        if (!is_python(&f) || !is_function(&f, "forward") || library_of(&f, &n_library) != NULL) continue;
+        if (n == MAX_MODULES) break;
+        calls[n++] = f;
+    }
+    if (n == 0) {
+        f = leading(t, scope);
+        if (f.function == NULL || !is_python(&f)) {
+            tide_text_add(key, f.function != NULL ? "(outside Python)" : "(no stack)");
+            return;
+        }
+        size_t n_base;
+        const char *base = base_of(&f, &n_base);
+        tide_text_add_n(key, f.function, f.n_function);
+        tide_text_add(key, " ");
+        tide_text_add_n(key, base, n_base);
+        return;
+    }
+    for (size_t i = n; i-- > 0;) {
+        const bool is_same = i + 1 < n && calls[i].n_file == calls[i + 1].n_file &&
+                             memcmp(calls[i].file, calls[i + 1].file, calls[i].n_file) == 0;
+        size_t n_base;
+        const char *base = base_of(&calls[i], &n_base);
+        if (i + 1 < n) tide_text_add(key, " > ");
+        if (!is_same) tide_text_add_n(key, base, n_base);
+        if (!is_same) tide_text_add(key, ":");
+        tide_text_add(key, calls[i].line);
+    }
+}
+
+// ---- categories ----
+
+/// What functions of PyTorch and of optimizers are called in all of its versions; a guess for any other program.
+static const char *category_of(const tide_trace *t, uint32_t scope) {
+    bool any = false, workspace = false, backward = false, optimizer = false, forward = false, weights = false;
+    frame f;
+    EACH_FRAME(t, scope, id, f) {
+        any = true;
+        workspace = workspace || function_has(&f, "Workspace") || function_has(&f, "CUDABlasHandle");
+        backward = backward || function_has(&f, "torch::autograd::Engine::") || is_function(&f, "backward");
+        optimizer = optimizer || (is_python(&f) && in_file(&f, "optim") != NULL && is_function(&f, "step"));
+        forward = forward || is_function(&f, "forward");
+        weights = weights || is_function(&f, "__init__") || is_function(&f, "_apply") ||
+                  is_function(&f, "load_state_dict") || is_function(&f, "reset_parameters");
+    }
+    if (!any) return "(no stack)";
+    if (workspace) return "workspace";
+    if (backward) return "gradients";
+    if (optimizer) return "optimizer";
+    if (forward) return "activations";
+    return weights ? "weights" : "other";
+}
+
+// ---- keys ----
+
+static void add_library(const frame *f, tide_text *key) {
+    size_t n;
+    const char *library = is_python(f) ? library_of(f, &n) : NULL;
+    if (library != NULL) {
+        tide_text_add_n(key, library, n);
+    } else {
+        tide_text_add(key, is_python(f) ? "the program" : "(outside Python)");
+    }
+}
+
+static void add_function(const frame *f, tide_text *key) {
+    size_t n;
+    tide_text_add_n(key, f->function, f->n_function);
+    if (!is_python(f)) return;
+    const char *base = base_of(f, &n);
+    tide_text_add(key, " ");
+    tide_text_add_n(key, base, n);
+}
+
+void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, tide_text *key) {
+    const frame f = t != NULL && scope_id != 0 ? leading(t, scope_id) : (frame){0};
+    if (f.function == NULL) {
+        tide_text_add(key, "(no stack)");
+        return;
+    }
+    switch (by) {
+    case TIDE_BY_MODULE:
+        module_key(t, scope_id, key);
+        break;
+    case TIDE_BY_CATEGORY:
+        tide_text_add(key, category_of(t, scope_id));
+        break;
+    case TIDE_BY_FILE:
+        tide_text_add_n(key, f.file != NULL ? f.file : "(no file)", f.file != NULL ? f.n_file : strlen("(no file)"));
+        break;
+    case TIDE_BY_LIBRARY:
+        add_library(&f, key);
+        break;
+    default:
+        add_function(&f, key);
+        break;
+    }
+}
