@@ -15,22 +15,23 @@
     XX(SEGMENTS, "segments")                                                                                           \
     XX(DEVICE_TRACES, "device_traces")                                                                                 \
     XX(SETTINGS, "allocator_settings")                                                                                 \
-    XX(ANNOTATIONS, "external_annotations") XX(ACTION, "action") XX(ADDR, "addr") XX(SIZE, "size")                     \
-        XX(STREAM, "stream") XX(TIME_US, "time_us") XX(FRAMES, "frames") XX(DEVICE, "device") XX(ADDRESS, "address")   \
-            XX(TOTAL_SIZE, "total_size") XX(REQUESTED_SIZE, "requested_size") XX(SEGMENT_TYPE, "segment_type")         \
-                XX(IS_EXPANDABLE, "is_expandable") XX(BLOCKS, "blocks") XX(STATE, "state") XX(NAME, "name")            \
-                    XX(FILENAME, "filename") XX(LINE, "line") XX(STAGE, "stage") XX(USER_METADATA, "user_metadata")    \
-                        XX(DEVICE_FREE, "device_free") XX(CONF, "PYTORCH_CUDA_ALLOC_CONF")                             \
-                            XX(MAX_SPLIT, "max_split_size") XX(GC_THRESHOLD, "garbage_collection_threshold")           \
-                                XX(EXPANDABLE, "expandable_segments") XX(ROUNDUP, "roundup_power2_divisions")
+    XX(ANNOTATIONS, "external_annotations")                                                                            \
+    XX(ACTION, "action") XX(ADDR, "addr") XX(SIZE, "size") XX(STREAM, "stream") XX(TIME_US, "time_us")                 \
+        XX(FRAMES, "frames") XX(DEVICE, "device") XX(ADDRESS, "address") XX(TOTAL_SIZE, "total_size")                  \
+            XX(REQUESTED_SIZE, "requested_size") XX(SEGMENT_TYPE, "segment_type") XX(IS_EXPANDABLE, "is_expandable")   \
+                XX(BLOCKS, "blocks") XX(STATE, "state") XX(NAME, "name") XX(FILENAME, "filename") XX(LINE, "line")     \
+                    XX(STAGE, "stage") XX(USER_METADATA, "user_metadata") XX(DEVICE_FREE, "device_free")               \
+                        XX(CONF, "PYTORCH_CUDA_ALLOC_CONF") XX(MAX_SPLIT, "max_split_size")                            \
+                            XX(GC_THRESHOLD, "garbage_collection_threshold") XX(EXPANDABLE, "expandable_segments")     \
+                                XX(ROUNDUP, "roundup_power2_divisions")
 #define WORDS(XX)                                                                                                      \
     XX(ALLOC, "alloc")                                                                                                 \
     XX(FREE_REQUESTED, "free_requested")                                                                               \
     XX(FREE_COMPLETED, "free_completed")                                                                               \
-    XX(SEGMENT_ALLOC, "segment_alloc") XX(SEGMENT_FREE, "segment_free") XX(SEGMENT_MAP, "segment_map")                 \
-        XX(SEGMENT_UNMAP, "segment_unmap") XX(SNAPSHOT, "snapshot") XX(OOM, "oom") XX(ACTIVE, "active_allocated")      \
-            XX(PENDING, "active_pending_free") XX(AWAITING, "active_awaiting_free") XX(START, "START") XX(END, "END")  \
-                XX(SMALL, "small")
+    XX(SEGMENT_ALLOC, "segment_alloc")                                                                                 \
+    XX(SEGMENT_FREE, "segment_free") XX(SEGMENT_MAP, "segment_map") XX(SEGMENT_UNMAP, "segment_unmap")                 \
+        XX(SNAPSHOT, "snapshot") XX(OOM, "oom") XX(ACTIVE, "active_allocated") XX(PENDING, "active_pending_free")      \
+            XX(AWAITING, "active_awaiting_free") XX(START, "START") XX(END, "END") XX(SMALL, "small")
 enum {
     NO_TEXT,
 #define XX(name, text) KEY_##name,
@@ -92,8 +93,9 @@ typedef struct sink {
     uint64_t open_list; // SIZE_MAX: none
     uint32_t *open;     // [n_open]
     size_t n_open, cap_open;
-    uint64_t traces;        // list; UINT64_MAX: none
-    uint8_t roundup_of[16]; // of the dict of numbers that was read last
+    uint64_t traces;                // list; UINT64_MAX: none
+    uint64_t n_listed[THING_OTHER]; // by kind: dicts up to here are in a list
+    uint8_t roundup_of[16];         // of the dict of numbers that was read last
     uint64_t roundup_dict;
 } sink;
 
@@ -509,6 +511,7 @@ static tide_status put_dicts(sink *k, uint64_t list, thing what, const tide__pic
         k->lists[list] = thing_of(what, k->n_ranges++);
     }
     range *r = &k->ranges[index_of(k->lists[list])];
+    if (r->n == 0 && r->first < k->n_listed[what]) return bad(k, err, "one of its dicts is in two lists");
     for (size_t i = 0; i < n; i++) {
         const uint64_t dict = items[i].type == TIDE__PICKLE_DICT ? k->dicts[items[i].v] : 0;
         if (type_of(dict) != what || type_of(k->lists[list]) != what)
@@ -517,6 +520,7 @@ static tide_status put_dicts(sink *k, uint64_t list, thing what, const tide__pic
             return bad(k, err, "the dicts of a list are not in their order, or one is in two lists");
         r->n++;
     }
+    k->n_listed[what] = r->first + r->n;
     return TIDE_OK;
 }
 

@@ -93,6 +93,12 @@ static tide_status scope_of_frame(tide__torch_stacks *k, uint32_t node, tide_err
     return TIDE_OK;
 }
 
+/// What only takes the stack, or the memory: the same below every stack.
+static bool is_taking(const char *function) {
+    return strstr(function, "torch::unwind") != NULL || strstr(function, "CapturedTraceback") != NULL ||
+           strstr(function, "gather_with_cpp") != NULL || strstr(function, "CUDACachingAllocator") != NULL;
+}
+
 // ---- what the frames say ----
 
 typedef struct story {
@@ -144,6 +150,8 @@ static tide_status find_name(tide__torch_stacks *k, const story *y, uint32_t nod
 
 tide_status tide__torch_stacks_of(tide__torch_stacks *k, uint32_t node, int32_t *scope, int32_t *name,
                                   tide_error *err) {
+    while (node != 0 && k->s->nodes[node].parent != 0 && is_taking(function_of(k, node)))
+        node = k->s->nodes[node].parent;
     *scope = k->block_scope[node];
     *name = k->block_name[node];
     if (node == 0 || *scope != 0) return TIDE_OK;

@@ -2,7 +2,7 @@
 //
 // torch_stacks: what a stack of PyTorch says of a block, in the words of a trace: its scope and its name. Frames become
 // scopes of kind frame, from the outermost in; below the innermost lies the operator that asked, where the stack knows
-// one:
+// one. Frames that only take the memory, or the stack itself, are left out:
 //
 //     <module> @ train.py:9 > forward @ model.py:199 > ... > at::native::bmm > aten::bmm (operator)
 //     name of the block: "forward model.py:199", the innermost line of Python that is not PyTorch's own
@@ -15,7 +15,7 @@
 #include "profiler/import/torch_snapshot.h"
 #include "profiler/store/names.h"
 
-typedef struct tide__torch_stacks {
+    typedef struct tide__torch_stacks {
     const tide__torch_snapshot *s;     ///< borrowed
     tide__names *names;                ///< of the trace; borrowed
     int32_t *scope_of;                 ///< [n_nodes] scope of the frame; 0: not asked for yet; owned

@@ -80,19 +80,13 @@ static uint32_t next_frame(const tide_trace *t, uint32_t id, frame *out) {
     for (uint32_t id = next_frame((t), (scope), &(f)); id != 0;                                                        \
          id = next_frame((t), (t)->names.scopes[id].parent, &(f)))
 
-/// What only takes the stack, or the memory.
-static bool is_taking(const frame *f) {
-    return function_has(f, "torch::unwind") || function_has(f, "CapturedTraceback") ||
-           function_has(f, "gather_with_cpp") || function_has(f, "CachingAllocator");
-}
-
 /// The frame that stands for the stack: the innermost line of Python of the program, else of a library, else the
 /// innermost frame.
 static frame leading(const tide_trace *t, uint32_t scope) {
     frame f, first = {0}, python = {0};
     size_t n;
     EACH_FRAME(t, scope, id, f) {
-        if (first.function == NULL || is_taking(&first)) first = f;
+        if (first.function == NULL) first = f;
         if (!is_python(&f)) continue;
         if (python.function == NULL) python = f;
         if (library_of(&f, &n) == NULL) return f;

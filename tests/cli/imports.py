@@ -1,0 +1,505 @@
+# SPDX-License-Identifier: MIT
+"""tidemark import, and commands that are given another tool's recording: memory snapshots of PyTorch, as files of a real GPU
+and as pickles made here in every protocol, held against what Python's own pickle reads."""
+import collections
+import io
+import os
+import pickle
+import pickletools
+import random
+import struct
+import subprocess
+import unittest
+
+import tidemark
+from tidemark import SHARED, Case, ask, environment, run
+
+SNAPSHOTS = SHARED / "data" / "snapshots"
+MIB = 1 << 20
+SEGMENT = 20 * MIB
+
+
+def frame(name, filename="??", line=0):
+    return {"name": name, "filename": filename, "line": line}
+
+
+TAKING = [frame("torch::unwind::unwind()"), frame("c10::cuda::CUDACachingAllocator::Native::malloc(void**)")]
+PYTHON = [frame("_call_impl", "/usr/lib/python3/dist-packages/torch/nn/modules/module.py", 1750)]
+
+
+def stack(op, *lines):
+    """Innermost first, as PyTorch has it. `lines`: function, file and line of the program, innermost first."""
+    frames = TAKING + [frame(f"at::_ops::{op}::redispatch(c10::DispatchKeySet)"), frame(f"at::_ops::{op}::call(at::Tensor)")]
+    for name, filename, line in lines:
+        frames += [frame(name, filename, line)] + PYTHON
+    return frames
+
+
+FORWARD = stack("bmm", ("forward", "/home/ann/model.py", 199), ("forward", "/home/ann/model.py", 292), ("<module>", "/home/ann/train.py", 9))
+STEP = stack("zeros_like", ("step", "/home/ann/optim/adam.py", 84), ("<module>", "/home/ann/train.py", 12))
+BACKWARD = TAKING + [frame("at::_ops::neg::call(at::Tensor)"),
+                     frame("torch::autograd::generated::SubBackward0::apply(std::vector<at::Tensor>&&)"),
+                     frame("torch::autograd::Engine::thread_main()")]
+
+
+class Memory:
+    """A device on which events happen, and the snapshot of it."""
+
+    def __init__(self, base=0x7F0000000000):
+        self.events, self.blocks, self.segments, self.now, self.base = [], {}, {}, 1_700_000_000_000_000, base
+
+    def add(self, action, addr, size, frames=(), stream=0, **more):
+        self.now += 10
+        self.events.append({"action": action, "addr": addr, "size": size, "stream": stream, "time_us": self.now,
+                            "frames": list(frames), **more})
+
+    def segment(self, at, size=SEGMENT, record=True):
+        self.segments[at] = size
+        if record:
+            self.add("segment_alloc", at, size)
+
+    def alloc(self, at, size, frames=FORWARD, record=True, held=None):
+        self.blocks[at] = [size, held or -(-max(size, 1) // 512) * 512, frames, "active_allocated"]
+        if record:
+            self.add("alloc", at, size, frames)
+
+    def free(self, at, completed=True):
+        size = self.blocks[at][0]
+        self.add("free_requested", at, size)
+        self.blocks[at][3] = "active_pending_free"
+        if completed:
+            self.add("free_completed", at, size)
+            del self.blocks[at]
+
+    def state(self, device=0):
+        out = []
+        for start, total in self.segments.items():
+            blocks, at = [], start
+            for addr in sorted(a for a in self.blocks if start <= a < start + total):
+                if addr > at:
+                    blocks.append({"address": at, "size": addr - at, "requested_size": 0, "state": "inactive", "frames": []})
+                size, held, frames, state = self.blocks[addr]
+                blocks.append({"address": addr, "size": held, "requested_size": size, "state": state, "frames": list(frames)})
+                at = addr + held
+            if at < start + total:
+                blocks.append({"address": at, "size": start + total - at, "requested_size": 0, "state": "inactive", "frames": []})
+            out.append({"device": device, "address": start, "total_size": total, "allocated_size": 0, "active_size": 0, "requested_size": 0,
+                        "stream": 0, "segment_type": "large", "segment_pool_id": (0, 0), "is_expandable": False, "frames": [],
+                        "blocks": blocks})
+        return out
+
+
+def snapshot(*memories, annotations=(), **settings):
+    return {"segments": [s for i, m in enumerate(memories) for s in m.state(i)], "device_traces": [m.events for m in memories],
+            "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "max_split_size": -1, "garbage_collection_threshold": 0.0,
+                                   "expandable_segments": False,
+                                   "roundup_power2_divisions": {str(1 << i): 0 for i in range(16)}, **settings},
+            "external_annotations": list(annotations)}
+
+
+def small():
+    """A segment, three blocks, one of them there before recording began, one freed."""
+    m = Memory()
+    m.segment(m.base, record=False)
+    m.alloc(m.base, 5 * MIB, frames=[], record=False)
+    m.alloc(m.base + 5 * MIB, 3 * MIB - 100)
+    m.alloc(m.base + 8 * MIB, 4 * MIB, STEP)
+    m.free(m.base + 5 * MIB)
+    return m
+
+
+def reckon(doc):
+    """What is alive after each event of a device, from what Python reads: bytes, and the peak. Blocks that were alive before
+    count with what they hold."""
+    out = {}
+    for device, events in enumerate(doc["device_traces"]):
+        known, before = {}, 0
+        for e in events:
+            if e["action"] == "alloc":
+                known[e["addr"]] = e["size"]
+            elif e["action"] == "free_completed" and known.pop(e["addr"], None) is None:
+                before += e["size"]
+        before += sum(b["size"] for s in doc["segments"] if s["device"] == device for b in s["blocks"]
+                      if b["state"] == "active_allocated" and b["address"] not in known)
+        live = peak = before
+        for e in events:
+            live += {"alloc": e["size"], "free_completed": -e["size"]}.get(e["action"], 0)
+            peak = max(peak, live)
+        out[device] = {"before": before, "peak": peak, "end": live}
+    return out
+
+
+class Made(Case):
+    def write(self, doc, protocol=4, name="s.pickle", pickler=pickle.dumps):
+        path = self.dir / name
+        path.write_bytes(doc if isinstance(doc, bytes) else pickler(doc, protocol=protocol))
+        return path
+
+    def take(self, doc, *options, **kw):
+        path, out = self.write(doc, **kw), self.dir / "t.db"
+        return self.json("import", path, "-o", out, *options), out
+
+    def rows(self, out):
+        return ask(out, "SELECT op, t_ns, name, scope, requested_bytes, reserved_bytes, device, address FROM events ORDER BY event_id")
+
+
+class Torch(Made):
+    def test_what_stands_in_the_file(self):
+        said, out = self.take(snapshot(small()))
+        self.assertEqual((said["events"], said["blocks"], said["blocks_before"], said["bytes_before"]), (4, 2, 1, 5 * MIB))
+        self.assertEqual((said["contradictions"], said["inexact_blocks"], said["unknown_events"]), (0, 0, 0))
+        rows = self.rows(out)
+        self.assertEqual([r[0] for r in rows], ["segment_alloc", "alloc", "alloc", "alloc", "free_requested", "free_completed"])
+        self.assertEqual([r[2:6] for r in rows[1:4]],
+                         [("before recording", "", 5 * MIB, 5 * MIB), ("forward model.py:199", "aten::bmm", 3 * MIB - 100, 3 * MIB),
+                          ("step adam.py:84", "aten::zeros_like", 4 * MIB, 4 * MIB)])
+        self.assertEqual({r[6] for r in rows}, {"cuda:0"})
+        self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
+        self.assertEqual(ask(out, "PRAGMA integrity_check"), [("ok",)])
+
+    def test_every_protocol_and_pickler(self):
+        """The C pickler, the one in Python, and one that remembers nothing: the same trace."""
+        doc, seen = snapshot(small(), Memory()), set()
+        for protocol in (2, 3, 4, 5):
+            for name, pickler in (("c", pickle.dumps), ("python", pickle._dumps), ("optimized", lambda d, protocol: pickletools.optimize(
+                    pickle.dumps(d, protocol=protocol)))):
+                with self.subTest(protocol=protocol, pickler=name):
+                    _, out = self.take(doc, protocol=protocol, pickler=pickler)
+                    seen.add(tuple(self.rows(out)))
+        fast = io.BytesIO()
+        p = pickle.Pickler(fast, protocol=4)
+        p.fast = True  # no memo
+        p.dump(doc)
+        _, out = self.take(fast.getvalue())
+        seen.add(tuple(self.rows(out)))
+        self.assertEqual(len(seen), 1)
+
+    def test_thousands_at_once(self):
+        """Python's pickler puts items in thousands; so do lists of events, blocks and frames come in parts."""
+        m = Memory()
+        m.segment(m.base, 4096 * MIB)
+        deep = [frame(f"f{i}", "/home/ann/deep.py", i) for i in range(2500)]
+        for i in range(3001):
+            m.alloc(m.base + 512 * i, 100 + i % 7, deep if i == 5 else FORWARD)
+        doc = snapshot(m)
+        said, out = self.take(doc)
+        self.assertEqual((said["blocks"], said["contradictions"], said["inexact_blocks"]), (3001, 0, 0))
+        self.assertEqual(ask(out, "SELECT count(*) FROM block WHERE free_event IS NULL")[0][0], 3001)
+        chain = """WITH RECURSIVE up(id, n) AS (SELECT scope_id, 1 FROM block WHERE id = 6 UNION ALL
+                   SELECT s.parent_id, n + 1 FROM up JOIN scope s ON s.id = up.id WHERE s.parent_id IS NOT NULL) SELECT max(n) FROM up"""
+        self.assertEqual(ask(out, chain)[0][0], 2500)
+
+    def test_devices_are_merged_by_time(self):
+        a, b = Memory(), Memory(0x7E0000000000)
+        a.segment(a.base)
+        b.segment(b.base)
+        for i in range(600):  # more than is read at once
+            a.alloc(a.base + 4096 * i, 4096)
+            b.now = a.now - 5
+            b.alloc(b.base + 8192 * i, 8192)
+        _, out = self.take(snapshot(a, Memory(), b))
+        rows = ask(out, "SELECT t_ns, device FROM events WHERE op = 'alloc' ORDER BY event_id")
+        self.assertEqual([r[0] for r in rows], sorted(r[0] for r in rows))
+        self.assertEqual(collections.Counter(r[1] for r in rows), {"cuda:0": 600, "cuda:2": 600})
+        self.assertEqual(ask(out, "SELECT device, peak_bytes FROM bytes_by_kind WHERE run_id = 0 ORDER BY 1"),
+                         [("cuda:0", 600 * 4096), ("cuda:2", 600 * 8192)])
+
+    def test_nothing_of_anything(self):
+        empty = {"segments": [], "device_traces": []}
+        for name, doc in (("nothing", empty), ("a device", snapshot(Memory())), ("no traces", {"segments": []}),
+                          ("no segments", {"device_traces": [small().events]}), ("state alone", {"segments": small().state()})):
+            with self.subTest(name):
+                said, out = self.take(doc)
+                self.assertEqual(said["contradictions"], 0)
+                self.ok("trace", out)
+                self.ok("report", out, "-o", self.dir / "r.html")
+                self.ok("tui", "--once", out)
+        self.assertEqual(ask(out, "SELECT sum(requested_bytes) FROM block")[0][0], 9 * MIB)
+
+    def test_alive_before_and_freed_while_recording(self):
+        m = small()
+        m.free(m.base)
+        said, out = self.take(snapshot(m))
+        self.assertEqual((said["blocks_before"], said["bytes_before"], said["contradictions"]), (1, 5 * MIB, 0))
+        self.assertEqual(ask(out, "SELECT name, free_ns IS NULL FROM blocks ORDER BY block_id")[0], ("before recording", 0))
+
+    def test_given_up_and_still_used(self):
+        m = small()
+        m.free(m.base + 8 * MIB, completed=False)
+        said, out = self.take(snapshot(m))
+        self.assertEqual(said["contradictions"], 0)
+        self.assertEqual(ask(out, "SELECT count(*) FROM block WHERE free_requested_ns IS NOT NULL AND free_ns IS NULL")[0][0], 1)
+        m.events = []  # requested before recording began
+        said, out = self.take(snapshot(m))
+        self.assertEqual((said["blocks_before"], said["contradictions"]), (2, 0))
+        self.assertEqual(ask(out, "SELECT count(*) FROM block WHERE free_requested_ns IS NOT NULL AND free_ns IS NULL")[0][0], 1)
+
+    def test_what_a_block_holds(self):
+        """By the allocator's rule of splitting: what is left over of up to 1 MiB stays with a large block."""
+        m = Memory()
+        m.segment(m.base)
+        m.alloc(m.base, 19 * MIB + 100, held=20 * MIB)
+        said, out = self.take(snapshot(m))
+        self.assertEqual((said["inexact_blocks"], ask(out, "SELECT reserved_bytes FROM block")[0][0]), (0, 20 * MIB))
+        m = Memory()
+        m.segment(m.base)
+        m.alloc(m.base, 9 * MIB + 100, held=10 * MIB)
+        divisions = {str(1 << i): 4 for i in range(16)}
+        said, out = self.take(snapshot(m, roundup_power2_divisions=divisions))
+        self.assertEqual((said["inexact_blocks"], ask(out, "SELECT reserved_bytes FROM block")[0][0]), (0, 10 * MIB))
+
+    def test_segments_that_grow(self):
+        m = Memory()
+        m.add("segment_map", m.base, 20 * MIB)
+        m.alloc(m.base, 15 * MIB)
+        m.add("segment_map", m.base + 20 * MIB, 20 * MIB)
+        m.alloc(m.base + 15 * MIB, 20 * MIB)
+        m.free(m.base + 15 * MIB)
+        m.add("segment_unmap", m.base + 20 * MIB, 20 * MIB)
+        doc = snapshot(m, expandable_segments=True)
+        doc["segments"] = []
+        said, out = self.take(doc)
+        self.assertEqual(said["inexact_blocks"], 0)
+        self.assertEqual(ask(out, "SELECT op, reserved_bytes FROM events WHERE op LIKE 'segment%' ORDER BY event_id"),
+                         [("segment_alloc", 20 * MIB), ("segment_alloc", 20 * MIB), ("segment_free", 20 * MIB)])
+        self.assertEqual(ask(out, "SELECT reserved_bytes FROM block ORDER BY id"), [(15 * MIB,), (20 * MIB,)])
+
+    def test_memory_that_ran_out(self):
+        for key in ("addr", "device_free"):
+            m = small()
+            m.add("oom", 0, 9 << 30, FORWARD)
+            m.events[-1].pop("addr")
+            m.events[-1][key] = 512 * MIB
+            _, out = self.take(snapshot(m))
+            self.assertEqual(ask(out, "SELECT requested_bytes, device, scope FROM oom_attempts"), [(9 << 30, "cuda:0", "aten::bmm")])
+            self.assertEqual(ask(out, "SELECT name FROM marks"), [("out of memory: asked for 9.00 GiB, the device had 512.00 MiB free",)])
+
+    def test_moments_and_ranges(self):
+        m = small()
+        m.add("snapshot", 0, 0)
+        t = m.events[1]["time_us"]
+        m.events[2]["user_metadata"] = "epoch 3"
+        said, out = self.take(snapshot(m, annotations=[
+            {"stage": "START", "name": "ProfilerStep#10", "device": 0, "time_us": t - 1},
+            {"stage": "END", "name": "ProfilerStep#10", "device": 0, "time_us": t + 1},
+            {"stage": "START", "name": "ProfilerStep#20", "device": 0, "time_us": m.now + 100}]))
+        self.assertEqual([r[0] for r in ask(out, "SELECT name FROM marks ORDER BY event_id")],
+                         ["ProfilerStep#10", "epoch 3", "snapshot", "ProfilerStep#20"])
+        self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
+        grew = self.json("trace", out, "--at", "ProfilerStep#10", "--and", "ProfilerStep#20", "--by", "module")
+        self.assertEqual({g["key"]: g["change_bytes"] for g in grew["groups"]}, {"(no stack)": 0, "model.py:292 > 199": -(3 * MIB - 100),
+                                                                                "step adam.py": 4 * MIB})
+
+    def test_odd_events(self):
+        """Kinds that are not known are counted; without times events keep their order; large addresses and no size."""
+        m = small()
+        m.add("workspace_snapshot", 0, 0)
+        m.alloc(m.base + 12 * MIB, 0)
+        m.alloc(0xFFFFFFFFFFFFF000, 512)
+        m.alloc(0, 512)
+        for e in m.events:
+            del e["time_us"]
+        said, out = self.take(snapshot(m))
+        self.assertEqual((said["unknown_events"], said["events_without_time"]), (1, len(m.events)))
+        self.assertEqual(ask(out, "SELECT address FROM block WHERE requested_bytes = 512 ORDER BY id"), [(-4096,), (0,)])
+        times = [r[1] for r in self.rows(out)]
+        self.assertEqual(times, sorted(times))
+
+    def test_events_that_contradict(self):
+        m = small()
+        m.alloc(m.base + 8 * MIB, 4 * MIB)  # again, without its free
+        m.add("free_requested", m.base + 8 * MIB, 4 * MIB)
+        m.add("free_requested", m.base + 8 * MIB, 4 * MIB)
+        said, out = self.take(snapshot(m))
+        self.assertEqual(said["contradictions"], 2)
+        self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
+
+    def test_stacks(self):
+        m = Memory()
+        m.segment(m.base)
+        grounds = [("forward", FORWARD, "activations"), ("step", STEP, "optimizer"), ("back", BACKWARD, "gradients"), ("none", [], "(no stack)"),
+                   ("cpp", TAKING + [frame("f(std::function<void (int)>)", "f.cpp", 12)], "other"),
+                   ("ws", stack("addmm", ("linear", "/home/ann/x (old) @ 2.py", 7)) + [frame("at::cuda::getCUDABlasLtWorkspace()")], "workspace")]
+        for i, (_, frames, _) in enumerate(grounds):
+            m.alloc(m.base + i * MIB, (i + 1) * 512, frames)
+        _, out = self.take(snapshot(m))
+        by = lambda key: {g["key"]: g["requested_bytes"] // 512 for g in self.json("trace", out, "--at", "end", "--by", key)["groups"]}
+        self.assertEqual(by("category"), {c: i + 1 for i, (_, _, c) in enumerate(grounds)})
+        self.assertEqual(by("module"), {"model.py:292 > 199": 1, "step adam.py": 2, "(outside Python)": 8, "(no stack)": 4, "linear x (old) @ 2.py": 6})
+        self.assertEqual(by("file")["/home/ann/x (old) @ 2.py"], 6)
+        self.assertEqual(by("library"), {"the program": 9, "(outside Python)": 8, "(no stack)": 4})
+        self.assertEqual(by("function")["step adam.py"], 2)
+        self.assertEqual(by("name")["SubBackward0"], 3)
+        self.assertEqual(by("scope"), {"aten::bmm": 1, "aten::zeros_like": 2, "aten::neg": 3, "(outside all scopes)": 4,
+                                       "f(std::function<void (int)>) @ f.cpp:12": 5, "aten::addmm": 6})
+
+
+class Direct(Made):
+    def test_commands_take_the_file_itself(self):
+        path, there = self.write(snapshot(small())), self.dir / "tmp"
+        there.mkdir()
+        env = {"TMPDIR": str(there)}
+        before = sorted(p.name for p in self.dir.iterdir())
+        for args in (["trace", path], ["trace", path, "--at", "peak"], ["report", path, "-o", self.dir / "r.html"], ["tui", "--once", path],
+                     ["diff", path, path], ["replay", path, "--allocator", "cpu"]):
+            with self.subTest(args[0]):
+                p = self.ok(*args, env=env)
+                self.assertEqual(p.stderr.count("a memory snapshot of PyTorch, 4 events"), 1, p.stderr)
+                self.assertEqual(list(there.iterdir()), [])
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), sorted([*before, "r.html"]))
+        page = (self.dir / "r.html").read_text()
+        self.assertIn("<title>s.pickle", page)
+        self.assertNotIn(str(there), page)
+
+    def test_a_signal_leaves_nothing(self):
+        path, there = self.write(snapshot(small())), self.dir / "tmp"
+        there.mkdir()
+        p = self.start("tui", path, env={"TMPDIR": str(there), "TERM": "dumb"})
+        p.wait(60)
+        self.assertEqual(list(there.iterdir()), [])
+        self.refused(8, "trace", path, env={"TMPDIR": str(self.dir / "none")}, says=["TMPDIR"])
+
+    def test_outputs(self):
+        path, out = self.write(snapshot(small())), self.dir / "t.db"
+        out.write_text("mine\n")
+        self.refused(2, "import", path, "-o", out, says=["--force"])
+        self.assertEqual(out.read_text(), "mine\n")
+        self.ok("import", path, "-o", out, "--force")
+        self.ok("import", path, "-o", out)  # a trace may be replaced
+        self.refused(2, "import", path, "-o", path, says=["input"])
+        self.refused(2, "import", path, says=["-o TRACE"])
+        self.refused(2, "import", "-o", out, says=["FILE"])
+        self.refused(8, "import", path, "-o", self.dir / "none" / "t.db")
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["s.pickle", "t.db"])
+
+
+class Bad(Made):
+    def bad(self, doc, *says, **kw):
+        path = self.write(doc, **kw)
+        self.refused(3, "import", path, "-o", self.dir / "t.db", says=says)
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["s.pickle"])
+
+    def test_what_would_run(self):
+        """Whatever would import a name or call something is refused by its opcode's name, and does not happen."""
+        class Evil:
+            def __init__(self, path):
+                self.path = path
+
+            def __reduce__(self):
+                return os.system, (f"touch {self.path}",)
+        for protocol in (2, 4, 5):
+            doc = snapshot(small())
+            doc["segments"].append(Evil(self.dir / "ran"))
+            self.bad(doc, "GLOBAL", "byte", protocol=protocol)
+        self.bad({"segments": [{1, 2}]}, "is not plain data", protocol=4)
+        self.bad({"segments": [collections.OrderedDict()]}, "is not plain data")
+        self.bad(pickle.dumps({"segments": []}, protocol=0), "known tool", protocol=0)
+
+    def test_cut_anywhere(self):
+        whole = pickle.dumps(snapshot(small()), protocol=4)
+        for n in random.Random(1).sample(range(2, len(whole)), 60) + [2, len(whole) - 1]:
+            with self.subTest(n):
+                self.bad(whole[:n], "ends in the middle")
+
+    def test_bytes_turned(self):
+        """A file that was changed somewhere is read or refused, and nothing else."""
+        whole, rng = bytearray(pickle.dumps(snapshot(small()), protocol=4)), random.Random(2)
+        for _ in range(150):
+            changed = bytearray(whole)
+            for _ in range(rng.choice([1, 1, 2, 8])):
+                changed[rng.randrange(2, len(changed))] = rng.randrange(256)
+            p = run("import", self.write(bytes(changed)), "-o", self.dir / "t.db")
+            self.assertIn(p.returncode, (0, 3), p.stderr)
+            if p.returncode == 0:
+                self.assertEqual(run("trace", self.dir / "t.db", "--check").returncode, 0)
+
+    def test_bombs(self):
+        head = b"\x80\x04"
+        for name, body, says in (
+                ("marks", b"(" * 100000, "1024 containers"), ("dicts", b"}" * (90 << 20), "its own bytes"),
+                ("lists in lists", b"]" * 2000 + b"a" * 1999 + b".", "no memory snapshot"), ("memo", b"}r\xff\xff\xff\xff.", "memo number"),
+                ("memo of nothing", b"h\x07.", "never put"), ("text", b"X\xff\xff\xff\xff", "16 MiB"),
+                ("text of 2^63", b"\x8d" + struct.pack("<Q", 1 << 63), "16 MiB"), ("bytes", b"\x8e" + struct.pack("<Q", 1 << 63), "ends in the middle"),
+                ("long", b"\x8b\xff\xff\xff\xff", "negative length"), ("pop", b"0.", "MARK"), ("items", b"a", "operands"), ("pairs", b"s", "operands"),
+                ("a key", b"}(K\x01u.", "without a value"), ("no list", b"}(K\x01e.", "no list"), ("two", b"K\x01K\x02.", "one value"),
+                ("nothing", b".", "one value"), ("no opcode", b"\xff", "no opcode"), ("an old one", b"I1\n.", "is not plain data"),
+                ("protocol 1", b"\x80\x01.", "pickle protocol")):
+            with self.subTest(name):
+                self.bad(head + body, says)
+
+    def test_laughs(self):
+        """A list that is ten times the list before it, nine times over: billions when it is built, nothing here."""
+        layers = [[]]
+        for _ in range(9):
+            layers.append([layers[-1]] * 10)
+        self.bad({"x": layers[-1]}, "no memory snapshot")
+
+    def test_what_is_no_snapshot(self):
+        self.bad([1, 2], "no memory snapshot", "_dump_snapshot")
+        self.bad({"weights": [1.5]}, "no memory snapshot")
+        self.bad({"device_traces": {}, "segments": []}, "device_traces")
+        self.bad({"device_traces": small().events}, "list of lists")
+        self.bad(b"", "known tool")
+        self.bad(b"\x80", "known tool")
+        for key, value in (("size", -1), ("size", 1 << 63), ("size", 1 << 70), ("size", "x"), ("addr", None), ("time_us", -1),
+                           ("time_us", 1 << 62), ("stream", "x"), ("action", 7), ("frames", 3), ("frames", [1])):
+            m = small()
+            m.events[0][key] = value
+            with self.subTest(key=key, value=value):
+                self.bad(snapshot(m), key)
+        doc = snapshot(small())
+        doc["segments"][0]["device"] = 1 << 40
+        self.bad(doc, "device")
+
+    def test_a_list_in_two_places(self):
+        m = small()
+        self.bad({"segments": [], "device_traces": [m.events, list(m.events)]}, "two lists")
+        m.events.append(m.events[0])
+        self.bad(snapshot(m), "two lists")
+
+
+@unittest.skipUnless(SNAPSHOTS.is_dir(), "the folder of shared snapshots is not there")
+class Real(Made):
+    """Files of a real GPU; every figure is reckoned anew by Python from the pickle."""
+    PEAKS_MIB = {"memory_ctx128_forward_": (18584, 18756), "memory_ctx128_fullstep": (52392, 58280), "memory_ctx256_forward_mixed": (27082, 27512)}
+
+    def test_figures(self):
+        for path in sorted(SNAPSHOTS.glob("*.pickle")):
+            with self.subTest(path.name):
+                doc = pickle.loads(path.read_bytes())
+                out = self.dir / f"{path.name}.db"
+                said = self.json("import", path, "-o", out)
+                want = reckon(doc)[0]
+                self.assertEqual((said["bytes_before"], said["contradictions"]), (want["before"], 0))
+                self.assertEqual(ask(out, "SELECT peak_bytes FROM peak WHERE run_id = 0")[0][0], want["peak"])
+                self.assertEqual(ask(out, "SELECT sum(requested_bytes) FROM block WHERE free_event IS NULL")[0][0], want["end"])
+                reserved = ask(out, """SELECT sum(CASE op WHEN 'segment_alloc' THEN reserved_bytes WHEN 'segment_free' THEN -reserved_bytes END)
+                                       FROM events""")[0][0]
+                self.assertEqual(reserved, sum(s["total_size"] for s in doc["segments"]))
+                if path.stem in self.PEAKS_MIB:
+                    self.assertEqual((want["peak"] // MIB, reserved // MIB), self.PEAKS_MIB[path.stem])
+                actions = collections.Counter(e["action"] for e in doc["device_traces"][0])
+                ops = dict(ask(out, "SELECT op, count(*) FROM events GROUP BY op"))
+                self.assertEqual(ops["alloc"], actions["alloc"] + said["blocks_before"])
+                self.assertEqual((ops["free_completed"], ops["free_requested"]), (actions["free_completed"], actions["free_requested"]))
+                # What blocks hold is made out of the events alone; the state at the end says it too.
+                states = {b["address"]: b["size"] for s in doc["segments"] for b in s["blocks"] if b["state"] == "active_allocated"}
+                held = {a % (1 << 64): r for a, r in ask(out, "SELECT address, reserved_bytes FROM block WHERE free_event IS NULL")}
+                self.assertEqual(states.keys(), held.keys())
+                self.assertEqual({a: (states[a], held[a]) for a in states if states[a] != held[a]}, {})
+                self.assertLessEqual(said["inexact_blocks"], len(states) // 50)  # gone by then
+                for by in ("module", "function", "file", "library", "category", "scope"):
+                    groups = self.json("trace", out, "--at", "peak", "--by", by)["groups"]
+                    self.assertEqual(sum(g["requested_bytes"] for g in groups), want["peak"], by)
+
+    def test_the_first_answer(self):
+        """What was reserved, what was live, and what was held for nothing."""
+        self.ok("report", SNAPSHOTS / "memory_ctx128_fullstep.pickle", "-o", self.dir / "r.txt")
+        text = (self.dir / "r.txt").read_text()
+        self.assertIn("Peak reserved          56.91 GiB", text)
+        self.assertIn("5.75 GiB more than is live", text)
+        self.assertIn("51.16 GiB  live", text)
+
+
+if __name__ == "__main__":
+    tidemark.main()
