@@ -67,6 +67,7 @@ static int print_version(bool as_json) {
                  {"lifetimes", 1},
                  {"run", 1},
                  {"compare", 1},
+                 {"import", 1},
                  {"replay", 1},
                  {"diff", 1},
                  {"check", 3},

@@ -16,22 +16,28 @@
     XX(DEVICE_TRACES, "device_traces")                                                                                 \
     XX(SETTINGS, "allocator_settings")                                                                                 \
     XX(ANNOTATIONS, "external_annotations")                                                                            \
-    XX(ACTION, "action") XX(ADDR, "addr") XX(SIZE, "size") XX(STREAM, "stream") XX(TIME_US, "time_us")                 \
-        XX(FRAMES, "frames") XX(DEVICE, "device") XX(ADDRESS, "address") XX(TOTAL_SIZE, "total_size")                  \
-            XX(REQUESTED_SIZE, "requested_size") XX(SEGMENT_TYPE, "segment_type") XX(IS_EXPANDABLE, "is_expandable")   \
-                XX(BLOCKS, "blocks") XX(STATE, "state") XX(NAME, "name") XX(FILENAME, "filename") XX(LINE, "line")     \
-                    XX(STAGE, "stage") XX(USER_METADATA, "user_metadata") XX(DEVICE_FREE, "device_free")               \
-                        XX(CONF, "PYTORCH_CUDA_ALLOC_CONF") XX(MAX_SPLIT, "max_split_size")                            \
-                            XX(GC_THRESHOLD, "garbage_collection_threshold") XX(EXPANDABLE, "expandable_segments")     \
-                                XX(ROUNDUP, "roundup_power2_divisions")
+    XX(ACTION, "action")                                                                                               \
+    XX(ADDR, "addr")                                                                                                   \
+    XX(SIZE, "size")                                                                                                   \
+    XX(STREAM, "stream")                                                                                               \
+    XX(TIME_US, "time_us") XX(FRAMES, "frames") XX(DEVICE, "device") XX(ADDRESS, "address")                            \
+        XX(TOTAL_SIZE, "total_size") XX(REQUESTED_SIZE, "requested_size") XX(SEGMENT_TYPE, "segment_type")             \
+            XX(IS_EXPANDABLE, "is_expandable") XX(BLOCKS, "blocks") XX(STATE, "state") XX(NAME, "name")                \
+                XX(FILENAME, "filename") XX(LINE, "line") XX(STAGE, "stage") XX(USER_METADATA, "user_metadata")        \
+                    XX(DEVICE_FREE, "device_free") XX(CONF, "PYTORCH_CUDA_ALLOC_CONF") XX(MAX_SPLIT, "max_split_size") \
+                        XX(GC_THRESHOLD, "garbage_collection_threshold") XX(EXPANDABLE, "expandable_segments")         \
+                            XX(ROUNDUP, "roundup_power2_divisions")
 #define WORDS(XX)                                                                                                      \
     XX(ALLOC, "alloc")                                                                                                 \
     XX(FREE_REQUESTED, "free_requested")                                                                               \
     XX(FREE_COMPLETED, "free_completed")                                                                               \
     XX(SEGMENT_ALLOC, "segment_alloc")                                                                                 \
-    XX(SEGMENT_FREE, "segment_free") XX(SEGMENT_MAP, "segment_map") XX(SEGMENT_UNMAP, "segment_unmap")                 \
-        XX(SNAPSHOT, "snapshot") XX(OOM, "oom") XX(ACTIVE, "active_allocated") XX(PENDING, "active_pending_free")      \
-            XX(AWAITING, "active_awaiting_free") XX(START, "START") XX(END, "END") XX(SMALL, "small")
+    XX(SEGMENT_FREE, "segment_free")                                                                                   \
+    XX(SEGMENT_MAP, "segment_map")                                                                                     \
+    XX(SEGMENT_UNMAP, "segment_unmap")                                                                                 \
+    XX(SNAPSHOT, "snapshot")                                                                                           \
+    XX(OOM, "oom") XX(ACTIVE, "active_allocated") XX(PENDING, "active_pending_free")                                   \
+        XX(AWAITING, "active_awaiting_free") XX(START, "START") XX(END, "END") XX(SMALL, "small")
 enum {
     NO_TEXT,
 #define XX(name, text) KEY_##name,
@@ -89,6 +95,7 @@ typedef struct sink {
     range *ranges;   // [n_ranges]
     size_t n_dicts, cap_dicts, n_lists, cap_lists, n_ranges, cap_ranges;
     tide_index by_frame, by_node;
+    tide_map stacks; // known_stack
     // The list of frames that was put into last: innermost first, until it is used or another one comes.
     uint64_t open_list; // SIZE_MAX: none
     uint32_t *open;     // [n_open]
@@ -110,7 +117,7 @@ static size_t held_bytes(void *ctx) {
            k->cap_nodes * sizeof *s->nodes + k->cap_segments * sizeof *s->segments + k->cap_blocks * sizeof *s->blocks +
            k->cap_annotations * sizeof *s->annotations + k->cap_dicts * sizeof *k->dicts +
            k->cap_lists * sizeof *k->lists + k->cap_ranges * sizeof *k->ranges +
-           (k->by_frame.cap + k->by_node.cap) * sizeof *k->by_frame.slots;
+           (k->by_frame.cap + k->by_node.cap) * sizeof *k->by_frame.slots + k->stacks.cap * k->stacks.entry_bytes;
 }
 
 // ---- texts ----
@@ -230,11 +237,38 @@ static tide_status put_node(sink *k, uint32_t parent, uint32_t frame, uint32_t *
     return TIDE_OK;
 }
 
+/// A stack that was there before: most of a file's are.
+typedef struct known_stack {
+    uint64_t key; // hash of its frames
+    uint64_t node;
+} known_stack;
+
+static uint64_t stack_hash(const uint32_t *frames, size_t n) {
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++) h = mix(h, frames[i]);
+    return h | 1; // no entry has a key of 0
+}
+
+/// Whether the frames from `node` outwards are these.
+static bool is_stack(const tide__torch_snapshot *s, uint32_t node, const uint32_t *frames, size_t n) {
+    for (size_t i = 0; i < n; i++, node = s->nodes[node].parent)
+        if (node == 0 || s->nodes[node].frame != frames[i]) return false;
+    return node == 0;
+}
+
 /// The open list of frames is whole: it becomes a node.
 static tide_status close_stack(sink *k, tide_error *err) {
     uint32_t node = 0;
     if (k->open_list == SIZE_MAX) return TIDE_OK;
-    for (size_t i = k->n_open; i-- > 0;) TIDE_TRY(put_node(k, node, k->open[i], &node, err));
+    known_stack fresh = {.key = stack_hash(k->open, k->n_open)};
+    const known_stack *seen = tide_map_find(&k->stacks, fresh.key);
+    while (seen != NULL && !is_stack(k->s, (uint32_t)seen->node, k->open, k->n_open))
+        seen = tide_map_next(&k->stacks, seen);
+    if (seen != NULL) node = (uint32_t)seen->node;
+    for (size_t i = k->n_open; seen == NULL && i-- > 0;) TIDE_TRY(put_node(k, node, k->open[i], &node, err));
+    fresh.node = node;
+    if (seen == NULL && !tide_map_put(&k->stacks, &fresh))
+        return TIDE_NO_MEMORY(err, "for the stacks of '%s'", k->path);
     k->lists[k->open_list] = thing_of(THING_STACK, node);
     k->open_list = SIZE_MAX;
     k->n_open = 0;
@@ -575,7 +609,12 @@ static tide_status check_root(sink *k, tide__pickle_value root, tide_error *err)
 tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, tide__torch_snapshot *out,
                                       tide_error *err) {
     *out = (tide__torch_snapshot){.spool = spool, .settings = {.max_split_bytes = -1}};
-    sink k = {.s = out, .path = path, .open_list = SIZE_MAX, .traces = UINT64_MAX, .roundup_dict = UINT64_MAX};
+    sink k = {.s = out,
+              .path = path,
+              .open_list = SIZE_MAX,
+              .traces = UINT64_MAX,
+              .roundup_dict = UINT64_MAX,
+              .stacks = TIDE_MAP(known_stack)};
     const tide__pickle_sink to = {&k, take_text, new_list, new_dict, take_items, take_pairs, take_tuple, held_bytes};
     tide__pickle_value root = {0};
     tide_status st = put_known(&k, err);
@@ -586,6 +625,7 @@ tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, t
     tide_strmap_deinit(&k.by_text);
     tide_index_deinit(&k.by_frame);
     tide_index_deinit(&k.by_node);
+    tide_map_deinit(&k.stacks);
     tide_host_free(k.dicts);
     tide_host_free(k.lists);
     tide_host_free(k.ranges);

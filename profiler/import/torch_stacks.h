@@ -15,7 +15,7 @@
 #include "profiler/import/torch_snapshot.h"
 #include "profiler/store/names.h"
 
-    typedef struct tide__torch_stacks {
+typedef struct tide__torch_stacks {
     const tide__torch_snapshot *s;     ///< borrowed
     tide__names *names;                ///< of the trace; borrowed
     int32_t *scope_of;                 ///< [n_nodes] scope of the frame; 0: not asked for yet; owned

@@ -15,7 +15,11 @@
 #include "profiler/import/torch_pool.h"
 #include "profiler/import/torch_stacks.h"
 
-enum { BATCH = 512, FIRST_NS = 1 };
+enum {
+    BATCH = 512,
+    FIRST_NS = 1,
+    MAX_ROWS = 4 * 1000 * 1000, // events that are kept as rows, as of a recording
+};
 
 /// A block or segment that was there before the first event.
 typedef struct before {
@@ -249,7 +253,7 @@ static tide__event event_of(const importer *m, const device *d, tide_memory_op o
 }
 
 static tide_status put(importer *m, const tide__event *e, tide_error *err) {
-    return tide__new_trace_event(m->out, e, false, err);
+    return tide__new_trace_event(m->out, e, m->s->n_events > MAX_ROWS, err);
 }
 
 static tide_status put_segment(importer *m, device *d, bool begin, int64_t t_ns, uint64_t address, uint64_t bytes,

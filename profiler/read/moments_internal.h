@@ -95,7 +95,8 @@ tide_status tide__curve_value(tide_trace *t, tide__curve *c, int64_t event, int6
 tide_status tide__curve_peak(tide_trace *t, tide__curve *c, int64_t first, int64_t last, int64_t *bytes, int64_t *event,
                              int64_t *t_ns, tide_error *err) TIDE_NODISCARD;
 
-/// What a call stack is grouped by, from scope `scope_id` of a trace outwards; "(no stack)" where there is none: stacks.c.
+/// What a call stack is grouped by, from scope `scope_id` of a trace outwards; "(no stack)" where there is none:
+/// stacks.c.
 void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, tide_text *key);
 
 #endif

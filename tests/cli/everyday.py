@@ -6,6 +6,7 @@ import html.parser
 import json
 import math
 import os
+import pickle
 import pty
 import re
 import select
@@ -16,6 +17,7 @@ import struct
 import subprocess
 import time
 
+import imports
 import tidemark
 from bad_input import field, model, varint
 from tidemark import PROGRAM, SAMPLES, SOURCE, Case, environment
@@ -242,6 +244,24 @@ def _(t, typed):
     db = sqlite3.connect(t.dir / "trace.db")
     first, = db.execute("SELECT name FROM execution_steps WHERE execution = 12 AND step = 0").fetchone()
     t.assertIn(f"at exec:12:{first}: ", t.type(typed + f":{first}"))
+
+
+@line("tidemark report snapshot.pickle -o snapshot.html")
+def _(t, typed):
+    t.write("snapshot.pickle", pickle.dumps(imports.snapshot(imports.small()), protocol=4))
+    t.type(typed)
+    page = Page((t.dir / "snapshot.html").read_text())
+    t.assertEqual(page.loads, [])
+    t.assertIn("20.00 MiB", page.text)  # reserved
+    t.assertIn("forward model.py:199", page.text)
+
+
+@line("tidemark trace snapshot.pickle --at A --and B --by module")
+def _(t, typed):
+    m = imports.small()
+    marks = [{"stage": "START", "name": name, "device": 0, "time_us": m.events[i]["time_us"] + d} for name, i, d in (("A", 0, -1), ("B", -1, 1))]
+    t.write("snapshot.pickle", pickle.dumps(imports.snapshot(m, annotations=marks), protocol=4))
+    t.assertRegex(t.type(typed), r"step adam.py +0 +1 +0 +4194304 +\+4194304")
 
 
 @line("tidemark trace old.db --compare new.db")

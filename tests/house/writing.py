@@ -15,6 +15,7 @@ ALLOWED = {
     "core/base/output.c": "the one way",
     "profiler/feed/feed_file.c": "a feed: shared memory of the recorded process, created by O_EXCL and named when it is whole",
     "profiler/store/store_create.c": "SQLite, in a folder that output made",
+    "profiler/import/import.c": "events on their way into a trace, without a name in a folder that output made",
     "profiler/read/recover_file.c": "copies, in a folder that output made",
     "tui/state/state_file.c": "a folder for the state",
     "cli/tui_view.c": "a folder for the state",
