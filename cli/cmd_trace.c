@@ -33,7 +33,7 @@ static const char help[] =
     "  --compare OTHER     what OTHER holds more or less, at the peak of each (or --at TIME)\n"
     "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run; by call stack, "
     "where\n"
-    "                      the trace has one: module, function, file, library, category\n"
+    "                      the trace has one: module, function, file, library, stack, category\n"
     "                      (changes are by name unless this says otherwise)\n"
     "  --run N             the peak, shares of the time and kinds are those of run N (default: the last run,\n"
     "                      as report and tui show it; the whole trace where several processes recorded)\n"

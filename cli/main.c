@@ -62,18 +62,9 @@ static int print_version(bool as_json) {
     static const struct {
         const char *name;
         int version;
-    } known[] = {{"graph", 1},
-                 {"plan", 1},
-                 {"lifetimes", 1},
-                 {"run", 1},
-                 {"compare", 1},
-                 {"import", 1},
-                 {"replay", 1},
-                 {"diff", 1},
-                 {"check", 3},
-                 {"sweep", 1},
-                 {"report", 2},
-                 {"trace", TIDE_TRACE_VERSION}};
+    } known[] = {{"graph", 1},   {"plan", 1},   {"lifetimes", 1}, {"run", 1},
+                 {"compare", 1}, {"import", 1}, {"replay", 1},    {"diff", 1},
+                 {"check", 3},   {"sweep", 1},  {"report", 2},    {"trace", TIDE_TRACE_VERSION}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) tide_json_i64(&j, known[i].name, known[i].version);
     tide_json_close(&j, '}');
     cli_document_end(&j);

@@ -87,6 +87,8 @@ typedef enum tide_group_by {
     TIDE_BY_FUNCTION, ///< "forward model.py"
     TIDE_BY_FILE,
     TIDE_BY_LIBRARY,  ///< the package of that file, "the program" for a file of none
+    TIDE_BY_STACK,    ///< lines of Python of the program, outermost first, and the operator:
+                      ///< "main train.py:9; forward model.py:199; aten::bmm"
     TIDE_BY_CATEGORY, ///< what the stack suggests: weights, activations, gradients, optimizer, workspace, other
 } tide_group_by;
 typedef struct tide_group {

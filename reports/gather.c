@@ -221,6 +221,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
             tide_pools_over(subject, s->facts->begin, s->facts->end, TIDE_REPORT_POOL_COLUMNS, NULL, &s->history, err));
     TIDE_TRY(tide_report_find_rooms(s, err));
     TIDE_TRY(tide_report_find_devices(s, err));
+    TIDE_TRY(tide_report_find_stacks(s, err));
     s->knows_process = knows_process(s);
     if (s->knows_process) s->process = tide_process_need_of(s->facts->plan, s->facts->n_contexts);
     s->needs_bytes = needs(s);
@@ -268,6 +269,7 @@ static void side_deinit(tide_report_side *s) {
     tide_pools_deinit(&s->pools);
     tide_pool_history_deinit(&s->history);
     tide_report_devices_deinit(s);
+    tide_groups_free(s->stacks, s->n_stacks);
     tide_leaks_deinit(&s->leaks);
     tide_space_deinit(&s->space);
 }

@@ -10,6 +10,7 @@
 #include "analysis/space.h"
 #include "planner/process_need.h"
 #include "profiler/executions.h"
+#include "profiler/moments.h"
 #include "reports/reports.h"
 
 #ifdef __cplusplus
@@ -99,6 +100,8 @@ typedef struct tide_report_side {
     tide_device_row *devices;              ///< [device_memory.n]
     tide_report_device_part *device_parts; ///< [n_device_parts]
     size_t n_device_parts, cap_device_parts;
+    tide_group *stacks; ///< [n_stacks] of a trace with call stacks: what is live at the peak, by stack; owned
+    size_t n_stacks;
     tide_leaks leaks;        ///< of a trace
     tide_space space;        ///< no regions: nothing has a place
     tide_report_step *steps; ///< [n_steps]
@@ -149,6 +152,10 @@ bool tide_report_is_repeated(const tide_report_side *s, uint32_t item);
 /// a trace.
 tide_status tide_report_find_devices(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 void tide_report_devices_deinit(tide_report_side *s);
+/// Whether it is the group of blocks that tell no call stack.
+bool tide_report_is_no_stack(const tide_group *g);
+/// Finds `stacks` of a side whose `why` is known. TIDE_ERR_NOMEM, and the errors of reading a trace.
+tide_status tide_report_find_stacks(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 /// Finds `rooms` and `buffers` of a side whose pools are known. TIDE_ERR_NOMEM, and the errors of reading a trace.
 tide_status tide_report_find_rooms(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 /// Whether it went through the whole program, so that its steps are those of the subject, one by one.

@@ -333,6 +333,29 @@ static void add_devices(const tide_report *r, const tide_report_side *s, const c
     tide_text_add(out, "</div>\n</section>\n");
 }
 
+// ---- call stacks ----
+
+static void add_stacks(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
+    char bytes[24];
+    if (s->n_stacks == 0) return;
+    const char *side = !r->has_b ? "" : of[0] == 'a' ? ": A" : ": B";
+    tide_text_addf(
+        out,
+        "<section class=\"stacks\">\n<h2>The peak by call stack%s</h2>\n<p class=\"mute\">What is live at the "
+        "peak. Width is bytes; a line stands above what it led to, the operator is the last.",
+        side);
+    for (size_t i = 0; i < s->n_stacks; i++)
+        if (tide_report_is_no_stack(&s->stacks[i]))
+            tide_text_addf(out, " %s more tell no stack.",
+                           tide_format_bytes(s->stacks[i].requested_bytes, bytes, sizeof bytes));
+    tide_text_addf(out, "</p>\n<div class=\"scroll\" role=\"region\" aria-label=\"Call stacks%s\" tabindex=\"0\">\n",
+                   side);
+    tide_report_add_picture(tide_report_svg_stacks, r, s,
+                            "What is live at the peak by call stack; the table of call stacks has the numbers", -1,
+                            out);
+    tide_text_add(out, "</div>\n</section>\n");
+}
+
 // ---- all ----
 
 static void add_side(const tide_report *r, const tide_report_side *s, const char *name, tide_text *out) {
@@ -421,6 +444,8 @@ void tide_report_html(const tide_report *r, tide_text *out) {
     if (r->has_b) add_pools(r, &r->b, "b", out);
     add_devices(r, &r->a, "a", out);
     if (r->has_b) add_devices(r, &r->b, "b", out);
+    add_stacks(r, &r->a, "a", out);
+    if (r->has_b) add_stacks(r, &r->b, "b", out);
     if (r->a.items->n > 0) add_why(&r->a, r->has_b ? "A" : "", out);
     if (r->has_b && r->b.items->n > 0) add_why(&r->b, "B", out);
     add_tables(r, out);

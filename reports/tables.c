@@ -197,6 +197,30 @@ tide_table tide_report_page_items(const tide_report_side *s) {
                         .is_exact = true};
 }
 
+// ---- call stacks ----
+
+static void stack_share(const void *row, tide_cell *v) {
+    const tide_report_side *s = v->table->data;
+    tide_cell_share(v, ((const tide_group *)row)->requested_bytes, s->why.live.bytes);
+}
+
+static const tide_column stack_columns[] = {
+    {"stack", "Call stack", NAME, TIDE_AT(tide_group, key), .may_be_cut = true},
+    {"blocks", "Blocks", COUNT, TIDE_AT(tide_group, n_blocks)},
+    {"bytes", "Bytes", BYTES, TIDE_AT(tide_group, requested_bytes)},
+    {"share", "Share", TIDE_UNIT_SHARE, .get = stack_share},
+};
+
+static tide_table stacks(const tide_report_side *s) {
+    return (tide_table){.name = "peak_by_stack",
+                        TIDE_COLUMNS(stack_columns),
+                        .rows = s->stacks,
+                        .row_bytes = sizeof *s->stacks,
+                        .n_rows = s->n_stacks,
+                        .data = s,
+                        .facts = s->facts};
+}
+
 // ---- all of them ----
 
 bool tide_report_is_items(const tide_report_table *t) { return strcmp(t->table.name, "items") == 0; }
@@ -262,6 +286,8 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
          .what = "Each byte that is held at the peak is in one part: they sum to it."},
         {tide_table_of_owners(&view, &s->why), .title = "The peak by operator",
          .what = "What is live at the peak, by who made it."},
+        {stacks(s), .title = "The peak by call stack",
+         .what = "What is live at the peak, by the lines of Python that led there, outermost first, and the operator."},
         {tide_table_of_live(&view, &s->why), .title = "Alive at the peak",
          .what = "Largest first. Of an alias counts what it alone keeps."},
         {tide_table_of_without(&view, &s->why), .title = "What would lower the peak", .what = words_for_without(s)},

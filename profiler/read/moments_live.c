@@ -261,6 +261,7 @@ static void add_key(const tide_live_set *s, const tide_live *b, tide_group_by by
     case TIDE_BY_FUNCTION:
     case TIDE_BY_FILE:
     case TIDE_BY_LIBRARY:
+    case TIDE_BY_STACK:
     case TIDE_BY_CATEGORY:
         tide__stack_key(s->trace, b->in_buffer ? 0 : b->scope_id, by, key);
         break;

@@ -132,6 +132,57 @@ static void module_key(const tide_trace *t, uint32_t scope, tide_text *key) {
     }
 }
 
+// ---- lines ----
+
+enum { MAX_LINES = 128 };
+
+static void add_line(const frame *f, tide_text *key) {
+    size_t n;
+    const char *base = base_of(f, &n);
+    tide_text_add_n(key, f->function, f->n_function);
+    tide_text_add(key, " ");
+    tide_text_add_n(key, base, n);
+    tide_text_addf(key, ":%s; ", f->line);
+}
+
+#define GENERATED "torch::autograd::generated::"
+
+/// A step of the backward pass that no line of Python called: "BmmBackward0; ".
+static void add_backward(const tide_trace *t, uint32_t scope, tide_text *key) {
+    frame f;
+    EACH_FRAME(t, scope, id, f) {
+        if (strncmp(f.function, GENERATED, sizeof GENERATED - 1) != 0) continue;
+        const char *name = f.function + sizeof GENERATED - 1;
+        tide_text_add_n(key, name, strcspn(name, ":("));
+        tide_text_add(key, "; ");
+        return;
+    }
+}
+
+/// The operator, or the innermost function.
+static void add_operator(const tide_trace *t, uint32_t scope, tide_text *key) {
+    frame f = {0};
+    if (!t->names.scopes[scope].is_frame) {
+        tide_text_add(key, tide__trace_text(t, t->names.scopes[scope].name_id));
+    } else if (next_frame(t, scope, &f) != 0) {
+        tide_text_add_n(key, f.function, f.n_function);
+    }
+}
+
+static void lines_key(const tide_trace *t, uint32_t scope, tide_text *key) {
+    frame f, lines[MAX_LINES];
+    size_t n = 0, n_program = 0, n_library;
+    EACH_FRAME(t, scope, id, f) n_program += is_python(&f) && library_of(&f, &n_library) == NULL;
+    EACH_FRAME(t, scope, id, f) {
+        if (n == MAX_LINES) break;
+        if (is_python(&f) && (n_program == 0 || library_of(&f, &n_library) == NULL)) lines[n++] = f;
+    }
+    if (n < n_program) tide_text_add(key, "...; ");
+    for (size_t i = n; i-- > 0;) add_line(&lines[i], key);
+    if (n == 0) add_backward(t, scope, key);
+    add_operator(t, scope, key);
+}
+
 // ---- categories ----
 
 /// What functions of PyTorch and of optimizers are called in all of its versions; a guess for any other program.
@@ -185,6 +236,9 @@ void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, t
     switch (by) {
     case TIDE_BY_MODULE:
         module_key(t, scope_id, key);
+        break;
+    case TIDE_BY_STACK:
+        lines_key(t, scope_id, key);
         break;
     case TIDE_BY_CATEGORY:
         tide_text_add(key, category_of(t, scope_id));

@@ -2,17 +2,20 @@
 """tidemark import, and commands that are given another tool's recording: memory snapshots of PyTorch, as files of a real GPU
 and as pickles made here in every protocol, held against what Python's own pickle reads."""
 import collections
+import html
 import io
+import json
 import os
 import pickle
 import pickletools
 import random
+import re
 import struct
-import subprocess
 import unittest
 
 import tidemark
-from tidemark import SHARED, Case, ask, environment, run
+import validators
+from tidemark import SHARED, SOURCE, Case, ask, run
 
 SNAPSHOTS = SHARED / "data" / "snapshots"
 MIB = 1 << 20
@@ -488,9 +491,32 @@ class Real(Made):
                 self.assertEqual(states.keys(), held.keys())
                 self.assertEqual({a: (states[a], held[a]) for a in states if states[a] != held[a]}, {})
                 self.assertLessEqual(said["inexact_blocks"], len(states) // 50)  # gone by then
-                for by in ("module", "function", "file", "library", "category", "scope"):
+                for by in ("module", "function", "file", "library", "stack", "category", "scope"):
                     groups = self.json("trace", out, "--at", "peak", "--by", by)["groups"]
                     self.assertEqual(sum(g["requested_bytes"] for g in groups), want["peak"], by)
+
+    def test_the_peak_by_call_stack(self):
+        """The table sums to the peak, fits the schema and stands in the page; each box of the picture is as wide as its bytes."""
+        path = SNAPSHOTS / "memory_ctx128_forward_.pickle"
+        for name in ("r.json", "r.html"):
+            self.ok("report", path, "-o", self.dir / name)
+        doc = json.loads((self.dir / "r.json").read_text())
+        schema = json.loads((SOURCE / "docs" / "schemas" / "report.json").read_text())
+        self.assertEqual(validators.schema_errors(self, schema, [doc]), [[]])
+        rows = doc["sides"][0]["peak_by_stack"]
+        self.assertEqual(sum(r["bytes"] for r in rows), doc["sides"][0]["peak"]["bytes"])
+        traced = sum(r["bytes"] for r in rows if r["stack"] != "(no stack)")
+        page = (self.dir / "r.html").read_text()
+        part = page[page.index('<section class="stacks">'):]
+        boxes = re.findall(r'<g><title>(.*?): [^:]*</title><rect class="\w+" x="([\d.]+)" y="(\d+)" width="([\d.]+)"', part[:part.index("</section>")])
+        wide = collections.Counter()
+        for name, _, y, width in boxes:
+            wide[html.unescape(re.sub(r"<.*?>", "", name)), int(y) // 18] += float(width)
+        for line, depth in ((0, 1), (3, 4), (4, 5)):
+            for said in {r["stack"].split("; ")[line] for r in rows if r["stack"].count("; ") > line}:
+                want = 1044 * sum(r["bytes"] for r in rows if r["stack"].split("; ")[line:line + 1] == [said]) / traced
+                if want > 20:
+                    self.assertAlmostEqual(wide[said, depth] / want, 1, delta=0.08, msg=(said, depth))
 
     def test_the_first_answer(self):
         """What was reserved, what was live, and what was held for nothing."""
