@@ -76,22 +76,49 @@ static void print_held(const tide_explanation *e, const tide_subject_facts *f, t
     tide_text_add(out, ".\n");
 }
 
+static bool same_site(const tide_live_item *a, const tide_live_item *b) {
+    return strcmp(a->site.name, b->site.name) == 0 && strcmp(a->site.owner, b->site.owner) == 0;
+}
+
+enum { MAX_HOLDERS = 32 };
+
+/// The first item whose site none of these has; e->live.n: there is none.
+static size_t next_holder(const tide_explanation *e, size_t i, const tide_live_item *const *said, size_t n_said) {
+    for (; i < e->live.n; i++) {
+        size_t k = 0;
+        while (k < n_said && !same_site(said[k], &e->live.items[i])) k++;
+        if (k == n_said) break;
+    }
+    return i;
+}
+
+/// From the largest on; all of one name and owner are one sentence.
 static void print_holders(const tide_explanation *e, size_t n_rows, tide_text *out) {
+    const tide_live_item *said[MAX_HOLDERS];
     uint64_t rest = 0;
-    size_t n = 0;
-    for (size_t i = 0; i < e->live.n; i++) {
-        const tide_live_item *x = &e->live.items[i];
-        if (i >= n_rows) {
-            rest += x->counts_bytes;
+    for (size_t i = 0; i < e->live.n; i++) rest += e->live.items[i].counts_bytes;
+    size_t n_said = 0, n_items = 0;
+    for (size_t i = 0; n_said < n_rows && n_said < MAX_HOLDERS; i++) {
+        i = next_holder(e, i, said, n_said);
+        if (i == e->live.n) break;
+        const tide_live_item *x = said[n_said++] = &e->live.items[i];
+        uint64_t bytes = 0;
+        size_t n = 0;
+        for (size_t k = i; k < e->live.n; k++) {
+            if (!same_site(x, &e->live.items[k])) continue;
+            bytes += e->live.items[k].counts_bytes;
             n++;
-            continue;
         }
-        tide_text_addf(out, "%s holds %s (%.1f %%)", name_of(x), words(x->counts_bytes).text,
-                       share(x->counts_bytes, e->live.bytes));
+        tide_text_addf(out, "%s holds %s", name_of(x), words(bytes).text);
+        if (n > 1) tide_text_addf(out, " in %zu", n);
+        tide_text_addf(out, " (%.1f %%)", share(bytes, e->live.bytes));
         if (x->site.owner[0] != '\0' && x->site.name[0] != '\0') tide_text_addf(out, ", made by %s", x->site.owner);
         if (x->shape.persistent) tide_text_add(out, ", for the whole run");
         tide_text_add(out, ".\n");
+        rest -= bytes;
+        n_items += n;
     }
+    const size_t n = e->live.n - n_items;
     if (n > 0) tide_text_addf(out, "%zu more hold %s (%.1f %%).\n", n, words(rest).text, share(rest, e->live.bytes));
 }
 
