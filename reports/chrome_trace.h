@@ -21,7 +21,8 @@ extern "C" {
 /// Write a run of a trace (0: all that is kept), with what was alive when it began; `out` is of tide_output_open, and
 /// stays the caller's. Times are microseconds with three decimals since the trace began.
 /// @return TIDE_ERR_NOT_FOUND for a run that is not there; TIDE_ERR_WRITE; TIDE_ERR_NOMEM; errors of reading a trace
-/// Costs about a microsecond an event, and memory for live blocks, executions of planned runs, and a megabyte.
+/// Costs some microseconds an event, nearly 300 bytes of output each, and memory for live blocks, for executions of
+/// planned runs, and a megabyte.
 tide_status tide_chrome_trace_of_trace(tide_trace *t, int64_t run_id, tide_output *out, tide_error *err) TIDE_NODISCARD;
 /// Write a plan: steps, a slice each tensor with its offset, live bytes of each buffer. @return TIDE_ERR_WRITE;
 /// TIDE_ERR_NOMEM; TIDE_ERR_OVERFLOW as of tide_lifetimes_occupied. O(n log n).
