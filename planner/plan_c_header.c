@@ -129,14 +129,14 @@ static size_t count_listed(const tide_memory_plan *plan) {
     return n;
 }
 
-/// Whether a number of the header passes 32 bits.
+/// Whether a number of the header passes 32 bits: no offset or size is larger than its buffer.
 static bool needs_64_bits(const tide_memory_plan *plan) {
     bool wide = false;
     for (size_t b = 0; b < plan->n_buffers; b++) wide |= plan->buffers[b].bytes > UINT32_MAX;
     for (size_t i = 0; i < plan->lifetimes.n; i++) {
         const tide_lifetime *item = &plan->lifetimes.items[i];
         if (!is_listed(plan, i)) continue;
-        wide |= item->size_bytes > UINT32_MAX || plan->offsets[i] > UINT32_MAX || item->end_step > UINT32_MAX;
+        wide |= item->end_step > UINT32_MAX;
     }
     return wide;
 }

@@ -7,7 +7,9 @@ import os
 import pathlib
 import pty
 import re
+import resource
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -69,6 +71,7 @@ class Header:
         if count == 0:
             return []
         lower, source, program = self.prefix.lower(), self.case.dir / "main.c", self.case.dir / "main"
+        used = "\n".join(f'    printf("%llu\\n", (unsigned long long)({name}));' for name in self.macros)
         source.write_text(f"""#include "plan.h"
 #include <stdio.h>
 int main(void) {{
@@ -78,14 +81,18 @@ int main(void) {{
         printf(" %u %llu %llu %llu %llu\\n", (unsigned)t->arena, (unsigned long long)t->offset, (unsigned long long)t->bytes,
                (unsigned long long)t->first_step, (unsigned long long)t->last_step);
     }}
+{used}
     return 0;
 }}
 """)
         subprocess.run(["gcc", "-std=c99", "-o", program, source], check=True)
+        lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines()
         rows = []
-        for line in subprocess.run([program], check=True, capture_output=True, text=True).stdout.splitlines():
+        for line in lines[:count]:
             name, *numbers = line.split(" ")
             rows.append((bytes.fromhex(name), *map(int, numbers)))
+        # What a comment has let out would stand in the macros: each is a number, and nothing else.
+        self.case.assertEqual(lines[count:], list(self.macros.values()))
         return rows
 
 
@@ -407,7 +414,17 @@ class ChromeTrace(Case):
 
     def whole(self, path):
         line = Timeline(self, path, "--whole")
-        self.hold(line, Ledger(path))
+        ledger = Ledger(path)
+        self.hold(line, ledger)
+        # Scopes of each thread, one by one; what was never left ends with the trace.
+        want = collections.defaultdict(list)
+        for thread, enter, name, t in ask(path, "SELECT thread, enter, scope, t_ns FROM scopes ORDER BY scope_event_id"):
+            want[thread].append(("B" if enter else "E", name, t - ledger.origin))
+        got = collections.defaultdict(list)
+        for e in line.events:
+            if e["ph"] in "BE" and "not left" not in e.get("args", {}).values():
+                got[e["tid"]].append((e["ph"], e["name"], e["ns"]))
+        self.assertEqual(got, want)
         peak = ask(path, "SELECT peak_bytes, t_ns FROM peak WHERE run_id = 0")
         curve = [(e["args"]["requested"], e["ns"]) for e in line.of("C", pid=1, name="all memory")]
         if curve and peak:
@@ -627,6 +644,14 @@ class Files(Case):
         self.assertIn(p.returncode, (0, 3), p.stderr)
         if p.returncode == 3:
             self.assertEqual(out.read_text(), "as it was")
+        # Files may not grow past what two of its pieces take: some of it has been written then.
+        self.ok("run", LENET, "-n", 400, "--naive", "-o", trace)
+
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (2 << 20, 2 << 20))
+        self.refused(8, "export", trace, "--to", "chrome-trace", "-o", out, says=["out.json"], preexec_fn=limit)
+        self.assertEqual(out.read_text(), "as it was")
         self.refused(8, "export", trace, "--to", "chrome-trace", "-o", self.dir / "no" / "out.json", says=["does not exist"])
         self.refused(8, "export", trace, "--to", "chrome-trace", "-o", "/dev/full", says=["/dev/full"])
         self.refused(2, "export", trace, "--to", "chrome-trace", "-o", trace, says=["replaced"])
