@@ -93,7 +93,10 @@ static tide_status find_counter(writer *w, uint32_t process, const char *device,
 static void add_counter(writer *w, const counter *c, uint64_t t_ns) {
     char name[160];
     const bool is_allocator = c->process != TIDE__CHROME_MEMORY;
-    snprintf(name, sizeof name, "%s%s%s", c->device, c->device[0] != '\0' ? " " : "", c->what);
+    if (is_allocator)
+        snprintf(name, sizeof name, "%s on %s", c->what[0] != '\0' ? c->what : "(no name)", c->device);
+    else
+        snprintf(name, sizeof name, "%s%s%s", c->device, c->device[0] != '\0' ? " " : "", c->what);
     tide__chrome_open(&w->pen, "C", name, NULL, place_of(w, c->process, 0, t_ns));
     tide__chrome_args(&w->pen);
     if (!is_allocator) tide_json_u64(&w->pen.json, "requested", c->requested_bytes);

@@ -425,6 +425,14 @@ class ChromeTrace(Case):
             if e["ph"] in "BE" and "not left" not in e.get("args", {}).values():
                 got[e["tid"]].append((e["ph"], e["name"], e["ns"]))
         self.assertEqual(got, want)
+        # What the blocks of an allocator hold at the end, and the most that it ever was: no more than all they ever held.
+        rows = ask(path, """SELECT (b.id >> 48) + 2, coalesce(n.text, '(no name)') || ' on ' || d.name, sum(b.reserved_bytes),
+            sum(iif(b.free_event IS NULL, b.reserved_bytes, 0)) FROM block b JOIN device d ON d.id = b.device
+            LEFT JOIN name n ON n.id = b.allocator_id WHERE b.id > 0 GROUP BY 1, 2""")
+        for pid, name, most, last in rows if len(ledger.blocks) == ask(path, "SELECT count(*) FROM block WHERE id > 0")[0][0] else ():
+            curve = [e["args"]["active"] for e in line.of("C", pid=pid, name=name)]
+            self.assertEqual(curve[-1], last, name)
+            self.assertLessEqual(max(curve), most, name)
         peak = ask(path, "SELECT peak_bytes, t_ns FROM peak WHERE run_id = 0")
         curve = [(e["args"]["requested"], e["ns"]) for e in line.of("C", pid=1, name="all memory")]
         if curve and peak:
@@ -519,6 +527,7 @@ class ChromeTrace(Case):
         for number, pid, _ in rows:
             (name,) = {e["args"]["name"] for e in line.of("M", name="process_name", pid=number + 1)}
             self.assertTrue(name.startswith(f"process {pid}"), name)
+            self.assertIn("cpu on cpu", {e["name"] for e in line.of("C", pid=number + 1)})
         by = collections.Counter(e["pid"] for e in line.of("b") if e["id"].startswith("b"))
         self.assertEqual(by, collections.Counter(dict(ask(path, "SELECT (id >> 48) + 2, count(*) FROM block GROUP BY 1"))))
 
