@@ -104,20 +104,26 @@ static void add_comment(tide_text *out, const char *text) {
     tide_text_deinit(&clean);
 }
 
-/// As a string: what is not plain ASCII by its three octal digits, '?' too, which may begin a trigraph.
+/// As it stands in a string or between '': what is not plain ASCII by its three octal digits, '?' too, which may begin
+/// a trigraph.
+static void add_character(tide_text *out, char character) {
+    const unsigned char c = (unsigned char)character;
+    if (strchr("\"'\\?", c) != NULL)
+        tide_text_addf(out, "\\%c", c);
+    else if (c < 0x20 || c >= 0x7f)
+        tide_text_addf(out, "\\%03o", c);
+    else
+        tide_text_add_n(out, &character, 1);
+}
+
 static void add_string(tide_text *out, const char *text) {
     tide_text_add(out, "\"");
-    for (; *text != '\0'; text++) {
-        const unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\' || c == '?')
-            tide_text_addf(out, "\\%c", c);
-        else if (c < 0x20 || c >= 0x7f)
-            tide_text_addf(out, "\\%03o", c);
-        else
-            tide_text_add_n(out, text, 1);
-    }
+    for (; *text != '\0'; text++) add_character(out, *text);
     tide_text_add(out, "\"");
 }
+
+/// More than every C99 compiler takes as one string (C99, 5.2.4.1).
+static bool is_long(const char *name) { return strlen(name) > 4095; }
 
 // ---- what is listed ----
 
@@ -225,13 +231,31 @@ static tide_status add_macros(header *h, tide_error *err) {
     return TIDE_OK;
 }
 
+/// A name that is too long for a string is an array of characters.
+static void add_long_names(const header *h) {
+    for (size_t i = 0; i < h->plan->lifetimes.n; i++) {
+        const char *name = h->plan->lifetimes.items[i].name;
+        if (!is_listed(h->plan, i) || !is_long(name)) continue;
+        tide_text_addf(h->out, "\nstatic const char %s_name_%zu[] = {", h->lower, i);
+        for (size_t k = 0; name[k] != '\0'; k++) {
+            tide_text_add(h->out, k % 16 == 0 ? "\n    '" : " '");
+            add_character(h->out, name[k]);
+            tide_text_add(h->out, "',");
+        }
+        tide_text_add(h->out, " 0};\n");
+    }
+}
+
 static void add_rows(const header *h) {
     const tide_memory_plan *plan = h->plan;
     for (size_t i = 0; i < plan->lifetimes.n; i++) {
         const tide_lifetime *item = &plan->lifetimes.items[i];
         if (!is_listed(plan, i)) continue;
         tide_text_add(h->out, "    {");
-        add_string(h->out, item->name);
+        if (is_long(item->name))
+            tide_text_addf(h->out, "%s_name_%zu", h->lower, i);
+        else
+            add_string(h->out, item->name);
         tide_text_addf(h->out, ", %zuu, %" PRIu64 "%s, %" PRIu64 "%s, %" PRId64 "%s, %" PRId64 "%s},\n",
                        arena_of(plan, item), plan->offsets[i], suffix(h), item->size_bytes, suffix(h), item->begin_step,
                        suffix(h), item->end_step - 1, suffix(h));
@@ -248,6 +272,7 @@ static void add_table(const header *h) {
                    "    %s offset, bytes;\n    %s first_step, last_step;\n} %s_tensor;\n",
                    h->lower, type, type, h->lower);
     if (n == 0) return;
+    add_long_names(h);
     tide_text_addf(h->out,
                    "\n#if defined(__GNUC__)\n__attribute__((unused))\n#endif\n"
                    "static const %s_tensor %s_tensors[%s_N_TENSORS] = {\n",

@@ -29,7 +29,7 @@ HEADS = "id,lower,upper,size,alignment,kind,device,role,persistent\n"
 # that are the same one when all but letters and digits is left out.
 NAMES = ["a*/b", "a/*b", "*/", "/", "*", 'q"uote', "back\\", "what??/", "??/", "int", "class", "2nd", "3", "a.b", "a b", "a_b", "A_B", "a_b_2",
          "__x__", "_", "\u65e5\u672c", "\u202eturned", "tab\there", "line\nend */ #error x", "%s%n", "\u00e9t\u00e9", "offset", "N_TENSORS",
-         "arena", "x" * 300, "\x7f", "// c", "\\\n"]
+         "arena", "x" * 300, "\x7f", "// c", "\\\n", "y" * 4095, "z" * 4096, "\u00e9?'\"\\" * 900]
 
 
 def document(tensors, **more):
