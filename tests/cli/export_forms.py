@@ -29,7 +29,7 @@ HEADS = "id,lower,upper,size,alignment,kind,device,role,persistent\n"
 # that are the same one when all but letters and digits is left out.
 NAMES = ["a*/b", "a/*b", "*/", "/", "*", 'q"uote', "back\\", "what??/", "??/", "int", "class", "2nd", "3", "a.b", "a b", "a_b", "A_B", "a_b_2",
          "__x__", "_", "\u65e5\u672c", "\u202eturned", "tab\there", "line\nend */ #error x", "%s%n", "\u00e9t\u00e9", "offset", "N_TENSORS",
-         "arena", "x" * 300, "\x7f", "// c", "\\\n", "y" * 4095, "z" * 4096, "\u00e9?'\"\\" * 900]
+         "arena", "x" * 300, "\x7f", "// c", "\\\n", "p_2", "p", "p.", "y" * 4095, "z" * 4096, "\u00e9?'\"\\" * 900]
 
 
 def document(tensors, **more):
@@ -513,6 +513,23 @@ class ChromeTrace(Case):
         for e in line.of("C"):
             if "segments" in e["args"]:
                 self.assertGreaterEqual(e["args"]["segments"], 0)
+
+    def test_a_scope_that_was_not_left(self):
+        """It ends with the one around it, and says so; the end of that one is found then."""
+        path = self.dir / "t.db"
+        self.ok("run", LENET, "-n", 1, "--naive", "--form", "rows", "-o", path)
+        scopes = ask(path, """SELECT e.id, o.name, e.scope_id, e.t_ns FROM event e JOIN op o ON o.id = e.op
+                              WHERE o.name IN ('scope_enter', 'scope_leave') ORDER BY e.id""")
+        outer = scopes[0][2]
+        at = next(k for k, row in enumerate(scopes) if row[1] == "scope_leave")  # of the first operator: now of all around it
+        with sqlite3.connect(path) as db:
+            db.execute("UPDATE event SET scope_id = ? WHERE id = ?", (outer, scopes[at][0]))
+        db.close()
+        ends = Timeline(self, path, "--whole").of("E")
+        t = scopes[at][3] - Ledger(path).origin
+        self.assertEqual([(e["name"], e["ns"], e.get("args", {}).get("end")) for e in ends[:2]],
+                         [("conv1", t, "not left"), ("lenet5", t, None)])
+        self.assertEqual({e.get("args", {}).get("end") for e in ends[2:]}, {None})
 
     def test_several_processes(self):
         """Scopes and blocks stand with the process whose they are; what all have together is the sum."""
