@@ -1,39 +1,103 @@
 // SPDX-License-Identifier: MIT
 //
-// tidemark export: the lifetimes of any FILE in a form that others read.
+// tidemark export: the lifetimes, plan or trace of any FILE in a form that others read.
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/planning.h"
 #include "core/base/output.h"
+#include "reports/chrome_trace.h"
 
-enum { OPT_TO = CLI_OPT_FIRST_OWN, OPT_WITH_OFFSETS };
+enum { OPT_TO = CLI_OPT_FIRST_OWN, OPT_WITH_OFFSETS, OPT_PREFIX, OPT_RUN, OPT_WHOLE };
 
 static const char help[] = CLI_PLANNING_HELP
-    "  --to FORM           csv (ours, holds the whole problem), json (everything), minimalloc (its own columns); "
-    "needed\n"
-    "  --with-offsets      add where a plan puts things: of a model one is made, a plan file or trace has its own\n"
+    "  --to FORM           needed; docs/interchange.md says what goes where:\n"
+    "                        csv           lifetimes: ours, holds the whole problem\n"
+    "                        json          lifetimes: everything\n"
+    "                        minimalloc    lifetimes: MiniMalloc's own columns\n"
+    "                        c-header      a plan's arenas and offsets as macros and a table, for firmware\n"
+    "                        tflm          a plan's offsets as TensorFlow Lite Micro's metadata (binary: with -o)\n"
+    "                        chrome-trace  a trace or plan for Perfetto and chrome://tracing (JSON)\n"
+    "  --with-offsets      of lifetimes: add where a plan puts things: of a model one is made, a plan file or trace "
+    "has\n"
+    "                      its own\n"
+    "  --prefix NAME       of c-header: what its names begin with (default: the model's name)\n"
+    "  --run N             of chrome-trace: run N of a trace (default: the last)\n"
+    "  --whole             of chrome-trace: all of a trace, whatever its runs\n"
     "  -o FILE             write to FILE (default: standard output)\n\n"
     "Example: tidemark export --to minimalloc -o lenet.csv sample_graphs/lenet5.json\n";
 
 static int run(int argc, char **argv);
-const cli_command cli_command_export = {"export", "[OPTION…] FILE --to FORM", "Write lifetimes for other tools", help,
-                                        run};
+const cli_command cli_command_export = {"export", "[OPTION…] FILE --to FORM",
+                                        "Write lifetimes, plans and traces for other tools", help, run};
 
-typedef tide_status (*writer)(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out, tide_error *err);
+typedef struct options options;
 
-static const struct {
+/// What a form is made of: the lifetimes alone with `plan` NULL, or a plan.
+typedef tide_status (*writer)(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                              tide_error *err);
+
+typedef enum need { NEEDS_LIFETIMES, NEEDS_PLAN, NEEDS_TIMES } need;
+
+typedef struct form {
     const char *name;
-    writer write;
-} forms[] = {
-    {"csv", tide_lifetimes_to_csv}, {"json", tide_lifetimes_to_json}, {"minimalloc", tide_lifetimes_to_minimalloc}};
+    writer write; ///< NULL: written as it is made (chrome-trace)
+    need needs;
+    bool is_binary;
+} form;
 
-typedef struct options {
+struct options {
     cli_planning planning;
-    writer write; // NULL: --to was not given
-    bool with_offsets;
+    const form *form; ///< NULL: --to was not given
+    bool with_offsets, whole;
+    uint64_t run_id; ///< 0: the one that is shown when none is asked for
+    const char *prefix;
     const char *out;
-} options;
+};
+
+// ---- forms ----
+
+static tide_status to_csv(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                          tide_error *err) {
+    (void)o;
+    return tide_lifetimes_to_csv(lt, plan, out, err);
+}
+
+static tide_status to_json(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                           tide_error *err) {
+    (void)o;
+    return tide_lifetimes_to_json(lt, plan, out, err);
+}
+
+static tide_status to_minimalloc(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan,
+                                 tide_text *out, tide_error *err) {
+    (void)o;
+    return tide_lifetimes_to_minimalloc(lt, plan, out, err);
+}
+
+static tide_status to_c_header(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                               tide_error *err) {
+    (void)lt;
+    return tide_plan_to_c_header(plan, o->prefix, out, err);
+}
+
+static tide_status to_tflm(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
+                           tide_error *err) {
+    (void)o;
+    (void)lt;
+    return tide_plan_to_tflm(plan, out, err);
+}
+
+#define FORM_NAMES "csv, json, minimalloc, c-header, tflm, chrome-trace"
+static const form forms[] = {{"csv", to_csv, NEEDS_LIFETIMES, false},
+                             {"json", to_json, NEEDS_LIFETIMES, false},
+                             {"minimalloc", to_minimalloc, NEEDS_LIFETIMES, false},
+                             {"c-header", to_c_header, NEEDS_PLAN, false},
+                             {"tflm", to_tflm, NEEDS_PLAN, true},
+                             {"chrome-trace", NULL, NEEDS_TIMES, false}};
+
+// ---- writing ----
 
 /// What has no lifetime in the list.
 static void tell_of_dynamic(const tide_lifetimes *lt) {
@@ -48,17 +112,56 @@ static tide_status make_text(cli_input *in, const options *o, tide_text *out, ti
     tide_memory_plan *plan = NULL;
     tide_lifetimes lt = {0};
     tide_status st;
-    if (o->with_offsets) {
+    if (o->with_offsets || o->form->needs == NEEDS_PLAN) {
         st = cli_plan_of_input(in, &o->planning, &plan, err);
         if (st == TIDE_OK) tell_of_dynamic(&plan->lifetimes);
-        if (st == TIDE_OK) st = o->write(&plan->lifetimes, plan, out, err);
+        if (st == TIDE_OK) st = o->form->write(o, &plan->lifetimes, plan, out, err);
     } else {
         st = cli_lifetimes_of_input(in, &o->planning, &lt, err);
         if (st == TIDE_OK) tell_of_dynamic(&lt);
-        if (st == TIDE_OK) st = o->write(&lt, NULL, out, err);
+        if (st == TIDE_OK) st = o->form->write(o, &lt, NULL, out, err);
     }
     tide_memory_plan_destroy(plan);
     tide_lifetimes_deinit(&lt);
+    return st;
+}
+
+static tide_status write_text(cli_input *in, const options *o, tide_error *err) {
+    tide_text text = {0};
+    tide_status st = make_text(in, o, &text, err);
+    if (st == TIDE_OK) st = tide_write_file(o->out, text.data, text.len, err);
+    tide_text_deinit(&text);
+    return st;
+}
+
+/// The file is there once all of it is.
+static tide_status write_times(const options *o, tide_trace *trace, int64_t run_id, const tide_memory_plan *plan,
+                               tide_error *err) {
+    tide_output *out;
+    TIDE_TRY(tide_output_open(o->out, &out, err));
+    const tide_status st =
+        trace != NULL ? tide_chrome_trace_of_trace(trace, run_id, out, err) : tide_chrome_trace_of_plan(plan, out, err);
+    if (st == TIDE_OK) return tide_output_end(out, err);
+    tide_output_drop(out);
+    return st;
+}
+
+static tide_status write_trace(const cli_input *in, const options *o, tide_error *err) {
+    tide_trace *trace;
+    int64_t run_id = (int64_t)o->run_id;
+    TIDE_TRY(cli_trace_open(in->path, &trace, err));
+    tide_status st = o->whole || run_id != 0 ? TIDE_OK : tide_trace_shown_run(trace, &run_id, err);
+    if (st == TIDE_OK) st = write_times(o, trace, run_id, NULL, err);
+    tide_trace_close(trace);
+    return st;
+}
+
+static tide_status write_plan(cli_input *in, const options *o, tide_error *err) {
+    tide_memory_plan *plan;
+    TIDE_TRY(cli_plan_of_input(in, &o->planning, &plan, err));
+    tell_of_dynamic(&plan->lifetimes);
+    const tide_status st = write_times(o, NULL, 0, plan, err);
+    tide_memory_plan_destroy(plan);
     return st;
 }
 
@@ -68,27 +171,49 @@ static int export_file(const char *path, const options *o) {
     if (cli_same_file(path, o->out))
         return cli_usage(&cli_command_export, "-o: '%s' is the input; it would be replaced", o->out);
     if (cli_input_open(path, &in, &err) != TIDE_OK) return cli_fail(&err);
-    tide_text text = {0};
-    tide_status st = make_text(&in, o, &text, &err);
-    if (st == TIDE_OK) st = tide_write_file(o->out, text.data, text.len, &err);
-    tide_text_deinit(&text);
+    if (in.kind != CLI_INPUT_TRACE && (o->run_id != 0 || o->whole)) {
+        const char *kind = cli_input_kind_name(in.kind);
+        cli_input_close(&in);
+        return cli_usage(&cli_command_export, "--run, --whole: '%s' is %s, and only a trace has runs", path, kind);
+    }
+    const tide_status st = o->form->needs != NEEDS_TIMES ? write_text(&in, o, &err)
+                           : in.kind == CLI_INPUT_TRACE  ? write_trace(&in, o, &err)
+                                                         : write_plan(&in, o, &err);
     cli_input_close(&in);
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
+}
+
+// ---- options ----
+
+static int take_form(options *o, const char *name) {
+    o->form = NULL;
+    for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++) {
+        if (strcmp(name, forms[k].name) == 0) o->form = &forms[k];
+    }
+    if (o->form != NULL) return CLI_EXIT_OK;
+    return cli_usage(&cli_command_export, "--to: '%s' is none of " FORM_NAMES, name);
 }
 
 static int take_option(void *ctx, int c) {
     options *o = ctx;
     switch (c) {
     case OPT_TO:
-        o->write = NULL;
-        for (size_t k = 0; k < sizeof forms / sizeof forms[0]; k++) {
-            if (strcmp(optarg, forms[k].name) == 0) o->write = forms[k].write;
-        }
-        if (o->write == NULL)
-            return cli_usage(&cli_command_export, "--to: '%s' is none of csv, json, minimalloc", optarg);
-        return CLI_EXIT_OK;
+        return take_form(o, optarg);
     case OPT_WITH_OFFSETS:
         o->with_offsets = true;
+        return CLI_EXIT_OK;
+    case OPT_PREFIX:
+        o->prefix = optarg;
+        if (tide_c_prefix_is_good(optarg)) return CLI_EXIT_OK;
+        return cli_usage(&cli_command_export,
+                         "--prefix: '%s' does not begin an identifier of C and C++ (a letter, then letters, digits and "
+                         "single '_', none at the end)",
+                         optarg);
+    case OPT_RUN:
+        if (!cli_parse_count(&cli_command_export, "--run", optarg, INT64_MAX, &o->run_id)) return CLI_EXIT_USAGE;
+        return o->run_id > 0 ? CLI_EXIT_OK : cli_usage(&cli_command_export, "--run: runs count from 1");
+    case OPT_WHOLE:
+        o->whole = true;
         return CLI_EXIT_OK;
     case 'o':
         o->out = optarg;
@@ -98,16 +223,31 @@ static int take_option(void *ctx, int c) {
     }
 }
 
+/// Options that mean nothing to the form are an error: they would be passed over in silence.
+static int check(const options *o) {
+    const cli_command *cmd = &cli_command_export;
+    if (o->form == NULL) return cli_usage(cmd, "--to FORM is needed: " FORM_NAMES);
+    if (o->prefix != NULL && o->form->write != to_c_header) return cli_usage(cmd, "--prefix: only c-header has names");
+    if ((o->run_id != 0 || o->whole) && o->form->needs != NEEDS_TIMES)
+        return cli_usage(cmd, "--run, --whole: only chrome-trace shows times");
+    if (o->run_id != 0 && o->whole) return cli_usage(cmd, "--run and --whole exclude each other");
+    if (o->form->is_binary && strcmp(o->out, "-") == 0 && isatty(STDOUT_FILENO))
+        return cli_usage(cmd, "--to %s is binary, and standard output is a terminal: -o FILE", o->form->name);
+    return CLI_GO_ON;
+}
+
 static int run(int argc, char **argv) {
     static const struct option table[] = {CLI_PLANNING_OPTIONS,
                                           {"to", required_argument, NULL, OPT_TO},
                                           {"with-offsets", no_argument, NULL, OPT_WITH_OFFSETS},
+                                          {"prefix", required_argument, NULL, OPT_PREFIX},
+                                          {"run", required_argument, NULL, OPT_RUN},
+                                          {"whole", no_argument, NULL, OPT_WHOLE},
                                           {"output", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
     options o = {.out = "-"};
     int code = cli_parse_options(&cli_command_export, argc, argv, table, &o.planning, take_option, &o);
-    if (code == CLI_GO_ON && o.write == NULL)
-        code = cli_usage(&cli_command_export, "--to FORM is needed: csv, json or minimalloc");
+    if (code == CLI_GO_ON) code = check(&o);
     cli_allow_dynamic(&o.planning);
     if (code == CLI_GO_ON) code = export_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);

@@ -166,6 +166,19 @@ tide_status tide_lifetimes_to_minimalloc(const tide_lifetimes *lt, const tide_me
 /// tensor's place in it is its fixed_offset.
 tide_status tide_lifetimes_to_json(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
                                    tide_error *err) TIDE_NODISCARD;
+/// A C header (C99, C++) for firmware: size and alignment of each buffer of the plan, offset and bytes of each tensor
+/// that has a place, and a table of both with first and last steps. `prefix` begins all names (tide_c_prefix_is_good);
+/// NULL: the model's name does. TIDE_ERR_NOMEM; `out` is as it was then.
+tide_status tide_plan_to_c_header(const tide_memory_plan *plan, const char *prefix, tide_text *out,
+                                  tide_error *err) TIDE_NODISCARD;
+/// Whether names that begin so are identifiers which C and C++ leave to programs: a letter first, then letters, digits
+/// and single '_', none of them at the end.
+bool tide_c_prefix_is_good(const char *prefix);
+/// The offsets as TensorFlow Lite Micro takes them in a model's metadata ("OfflineMemoryAllocation", bytes, no text):
+/// [1, 0, n, offset of each tensor], little-endian int32, -1 for what has no place; scratch of kernels is left out.
+/// TIDE_ERR_INVALID for more than one buffer; TIDE_ERR_OVERFLOW naming a tensor that lies behind 2^31 - 1;
+/// TIDE_ERR_NOMEM.
+tide_status tide_plan_to_tflm(const tide_memory_plan *plan, tide_text *out, tide_error *err) TIDE_NODISCARD;
 /// TIDE_ERR_BAD_INPUT with the place in the document.
 tide_status tide_lifetimes_from_json(const char *data, size_t len, const char *path, tide_lifetimes *out,
                                      tide_error *err) TIDE_NODISCARD;

@@ -82,6 +82,16 @@ typedef struct tide_trace_extent {
 tide_status tide_trace_get_extent(tide_trace *t, int64_t run_id, tide_trace_extent *out,
                                   tide_error *err) TIDE_NODISCARD;
 
+/// A thread that recorded, with what is known of its process.
+typedef struct tide_trace_thread {
+    uint32_t number;             ///< as events have it
+    uint32_t process;            ///< from 0, as events have it
+    char name[64], command[256]; ///< "" where it is not known; cut
+    int64_t pid, rank;           ///< of the process; -1: not known, none
+} tide_trace_thread;
+/// All of them by process and number. *out [*n] is owned: tide_host_free; NULL when there are none. Costs a query.
+tide_status tide_trace_threads(tide_trace *t, tide_trace_thread **out, size_t *n, tide_error *err) TIDE_NODISCARD;
+
 /// A block as numbers alone, for reading millions: texts go by numbers of the file (tide_trace_text_of, …).
 typedef struct tide_trace_block_row {
     uint64_t id;

@@ -486,16 +486,19 @@ tide_status tide_append_file(const char *path, const char *data, size_t len, tid
     return e == 0 ? TIDE_OK : tide_output_failed("append to", path, e, err);
 }
 
-// ---- files that a library makes ----
+// ---- files that a library makes, or that are written piece by piece ----
 
 struct tide_output {
     place place;
-    temporary folder;
-    char *path; ///< as it was asked for, owned
-    char *file; ///< in the folder, owned
+    temporary folder; ///< none: what is put goes straight to where it is read
+    char *path;       ///< as it was asked for, owned
+    char *file;       ///< in the folder, owned
+    int fd;           ///< where pieces are put; -1: a library makes the file
+    bool is_lent;     ///< the descriptor was open before
 };
 
 static void free_output(tide_output *o) {
+    if (o->fd >= 0 && !o->is_lent) close(o->fd);
     close_place(&o->place);
     tide_host_free(o->path);
     tide_host_free(o->file);
@@ -522,7 +525,7 @@ static bool name_file(tide_output *o, const char *path) {
 tide_status tide_output_begin(const char *path, tide_output **out, tide_error *err) {
     tide_output *o = tide_host_calloc(1, sizeof *o);
     if (o == NULL) return tide_output_failed("write", path, ENOMEM, err);
-    o->place.dir_fd = o->place.stream = o->folder.fd = -1;
+    o->place.dir_fd = o->place.stream = o->folder.fd = o->fd = -1;
     int e = begin(o, path);
     if (e == 0 && !name_file(o, path)) e = ENOMEM;
     if (e == 0) {
@@ -566,9 +569,73 @@ static int put_in_place(const tide_output *o) {
     return e;
 }
 
+// ---- piece by piece ----
+
+static bool is_stdout(const char *path) { return strcmp(path, "-") == 0; }
+
+/// What is read while it is written: a stream of this process, a pipe, a device.
+static int open_direct(tide_output *o) {
+    o->is_lent = o->place.stream >= 0;
+    o->fd = o->is_lent ? o->place.stream
+                       : openat(o->place.dir_fd, o->place.name, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    if (o->fd < 0) return errno;
+    return o->fd == STDOUT_FILENO && fflush(stdout) != 0 ? errno : 0;
+}
+
+static int open_new(tide_output *o) {
+    const mode_t mode = o->place.exists ? 0600 : 0666;
+    o->fd = openat(o->folder.fd, "new", O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    return o->fd >= 0 ? 0 : errno;
+}
+
+static int open_output(tide_output *o, const char *path) {
+    o->path = tide_host_strdup(path);
+    if (o->path == NULL) return ENOMEM;
+    if (is_stdout(path)) {
+        o->place.stream = STDOUT_FILENO;
+        return open_direct(o);
+    }
+    const int e = begin(o, path);
+    if (e == ESPIPE) return open_direct(o);
+    return e == 0 ? open_new(o) : e;
+}
+
+static tide_status failed_to_put(const char *path, int why, tide_error *err) {
+    if (!is_stdout(path)) return tide_output_failed("write", path, why, err);
+    return TIDE_FAIL(err, TIDE_ERR_WRITE, "cannot write to standard output: %s", strerror(why));
+}
+
+tide_status tide_output_open(const char *path, tide_output **out, tide_error *err) {
+    tide_output *o = tide_host_calloc(1, sizeof *o);
+    if (o == NULL) return tide_output_failed("write", path, ENOMEM, err);
+    o->place.dir_fd = o->place.stream = o->folder.fd = o->fd = -1;
+    const int e = open_output(o, path);
+    if (e == 0) {
+        *out = o;
+        return TIDE_OK;
+    }
+    const tide_status st = failed_to_put(path, e, err);
+    tide_output_drop(o);
+    return st;
+}
+
+tide_status tide_output_put(tide_output *o, const char *data, size_t len, tide_error *err) {
+    TIDE_ASSERT(o->fd >= 0);
+    const int e = write_all(o->fd, data, len);
+    return e == 0 ? TIDE_OK : failed_to_put(o->path, e, err);
+}
+
+/// The last piece was put. What a disk has no room for may be told here first.
+static int close_pieces(tide_output *o) {
+    const int fd = o->fd;
+    o->fd = -1;
+    return fd < 0 || o->is_lent || close(fd) == 0 ? 0 : errno;
+}
+
 tide_status tide_output_end(tide_output *o, tide_error *err) {
-    const int e = put_in_place(o);
-    const tide_status st = e == 0 ? TIDE_OK : tide_output_failed("write", o->path, e, err);
+    int e = close_pieces(o);
+    if (e == 0 && o->folder.entry != NULL) e = put_in_place(o);
+    const tide_status st = e == 0 ? TIDE_OK : failed_to_put(o->path, e, err);
     tide_output_drop(o);
     return st;
 }

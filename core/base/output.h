@@ -54,6 +54,15 @@ tide_status tide_output_follow(const char *path, char **out, tide_error *err) TI
 /// What an output that cannot be written is called, from errno `why`. @return TIDE_ERR_WRITE, TIDE_ERR_NOMEM
 tide_status tide_output_failed(const char *what, const char *path, int why, tide_error *err);
 
+/// A file that is written piece by piece, for what is too large to be held: whole once tide_output_end was called, or
+/// as it was. "-" is standard output; that, pipes and devices are written to as the pieces come, and an end that is
+/// never called leaves them cut.
+/// @param out  owned by the caller: tide_output_end or tide_output_drop
+/// @return TIDE_OK; TIDE_ERR_WRITE with the path and the system's words; TIDE_ERR_NOMEM
+tide_status tide_output_open(const char *path, tide_output **out, tide_error *err) TIDE_NODISCARD;
+/// The next `len` bytes of a file of tide_output_open: one write of the system. @return TIDE_OK, TIDE_ERR_WRITE
+tide_status tide_output_put(tide_output *o, const char *data, size_t len, tide_error *err) TIDE_NODISCARD;
+
 /// Remove what this process has not finished. Async-signal-safe.
 void tide_output_remove_all(void);
 

@@ -77,6 +77,49 @@ tide_status tide_trace_runs(tide_trace *t, tide_trace_run **out, size_t *n, tide
 
 void tide_trace_runs_free(tide_trace_run *runs) { tide_host_free(runs); }
 
+// ---- threads ----
+
+static int64_t number_or_none(sqlite3_stmt *stmt, int i) {
+    return sqlite3_column_type(stmt, i) != SQLITE_NULL ? sqlite3_column_int64(stmt, i) : -1;
+}
+
+static bool take_thread(sqlite3_stmt *stmt, tide_trace_thread *out) {
+    const int64_t number = sqlite3_column_int64(stmt, 0), process = sqlite3_column_int64(stmt, 1);
+    if (number < 1 || number > INT32_MAX || process < 1 || process > UINT16_MAX) return false;
+    *out = (tide_trace_thread){.number = (uint32_t)number,
+                               .process = (uint32_t)process - 1,
+                               .pid = number_or_none(stmt, 3),
+                               .rank = number_or_none(stmt, 4)};
+    tide__trace_copy_text(out->name, sizeof out->name, tide__sql_text(stmt, 2));
+    tide__trace_copy_text(out->command, sizeof out->command, tide__sql_text(stmt, 5));
+    return true;
+}
+
+tide_status tide_trace_threads(tide_trace *t, tide_trace_thread **out, size_t *n, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(&t->sql,
+                               "SELECT t.id, p.id, t.name, p.pid, p.rank, p.command FROM main.thread t "
+                               "JOIN main.process p ON p.id = t.process_id ORDER BY p.id, t.id",
+                               &stmt, err));
+    tide_trace_thread *threads = NULL;
+    size_t n_threads = 0, cap = 0;
+    tide_status st;
+    bool has_row;
+    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        TIDE_TRY_OR(done, st, TIDE_GROW(&threads, &cap, n_threads + 1, err, "for the threads of '%s'", t->path));
+        if (!take_thread(stmt, &threads[n_threads++])) {
+            st = tide__trace_bad_row(t, "thread", sqlite3_column_int64(stmt, 0), err);
+            goto done;
+        }
+    }
+done:
+    sqlite3_finalize(stmt);
+    *out = st == TIDE_OK ? threads : NULL;
+    *n = st == TIDE_OK ? n_threads : 0;
+    if (st != TIDE_OK) tide_host_free(threads);
+    return st;
+}
+
 static tide_status take_span(const tide_trace *t, sqlite3_stmt *stmt, int64_t run_id, tide__span *out,
                              tide_error *err) {
     bool has_row;

@@ -336,6 +336,73 @@ static void a_file_with_others_beside_it(void **state) {
     leave(&f);
 }
 
+// ---- piece by piece ----
+
+static tide_output *open_pieces(const char *path) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_output *o = NULL;
+    assert_tide_ok(tide_output_open(path, &o, &err), &err);
+    assert_tide_ok(tide_output_put(o, "one, ", 5, &err), &err);
+    assert_tide_ok(tide_output_put(o, "", 0, &err), &err);
+    assert_tide_ok(tide_output_put(o, "two", 3, &err), &err);
+    return o;
+}
+
+static void a_file_that_comes_in_pieces(void **state) {
+    (void)state;
+    folder f;
+    enter(&f);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_output *o = open_pieces("new");
+    assert_int_equal(access("new", F_OK), -1); // not there before it is whole
+    assert_tide_ok(tide_output_end(o, &err), &err);
+    assert_content("new", "one, two");
+    assert_int_equal(look("new").st_mode & 0777, 0644);
+    put("old", "as it was, and longer");
+    assert_int_equal(chmod("old", 0640), 0);
+    tide_output_drop(open_pieces("old"));
+    assert_content("old", "as it was, and longer");
+    assert_int_equal(link("old", "other"), 0);
+    assert_tide_ok(tide_output_end(open_pieces("old"), &err), &err);
+    assert_content("other", "one, two");
+    assert_int_equal(look("old").st_mode & 0777, 0640);
+    assert_int_equal(symlink("new", "link"), 0);
+    assert_tide_ok(tide_output_end(open_pieces("link"), &err), &err);
+    assert_true(S_ISREG(look("new").st_mode));
+    assert_int_equal(count_entries(), 4);
+    leave(&f);
+}
+
+static void pieces_for_what_is_read_meanwhile(void **state) {
+    (void)state;
+    folder f;
+    enter(&f);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_output *o = NULL;
+    assert_tide_ok(tide_output_end(open_pieces("/dev/null"), &err), &err);
+    int fds[2];
+    char path[32], got[16] = "";
+    assert_int_equal(pipe(fds), 0);
+    snprintf(path, sizeof path, "/dev/fd/%d", fds[1]);
+    o = open_pieces(path);
+    assert_int_equal(read(fds[0], got, sizeof got - 1), 8);
+    assert_string_equal(got, "one, two");
+    assert_tide_ok(tide_output_end(o, &err), &err);
+    assert_int_equal(write(fds[1], "!", 1), 1); // it was lent, and is still open
+    close(fds[0]);
+    close(fds[1]);
+    assert_tide_ok(tide_output_open("/dev/full", &o, &err), &err);
+    assert_tide_status(tide_output_put(o, "x", 1, &err), TIDE_ERR_WRITE);
+    assert_text_has(err.msg, "/dev/full");
+    tide_output_drop(o);
+    assert_tide_status(tide_output_open("nowhere/new", &o, &err), TIDE_ERR_WRITE);
+    assert_text_has(err.msg, "does not exist");
+    assert_tide_status(tide_output_open("", &o, &err), TIDE_ERR_WRITE);
+    assert_tide_status(tide_output_open(".", &o, &err), TIDE_ERR_WRITE);
+    assert_int_equal(count_entries(), 0);
+    leave(&f);
+}
+
 // ---- ends ----
 
 static void on_signal(int number) {
@@ -453,6 +520,8 @@ int main(void) {
         tide_unit_test(appending),
         tide_unit_test(without_memory),
         tide_unit_test(a_file_with_others_beside_it),
+        tide_unit_test(a_file_that_comes_in_pieces),
+        tide_unit_test(pieces_for_what_is_read_meanwhile),
         tide_unit_test(a_signal_leaves_nothing),
         tide_unit_test(the_next_removes_what_a_kill_left),
         tide_unit_test(what_looks_like_ours),

@@ -113,11 +113,12 @@ def commands(path, out, group, some):
         table += [["trace", path, *more] for more in (
             ["--json"], ["--check"], ["--check", "--json"], ["--compare", path], ["--compare", path, "--json"], ["--run", 1],
             ["--sql", "SELECT count(*) FROM event"], ["--at", "begin", "--and", "end"], ["--at", "#1"], ["--at", "warm"])]
+        table += [["export", path, "--to", "chrome-trace", *more] for more in ([], ["--whole"])]
         table += [["trace", path, "--at", when, *some([[], ["--json"]], 2)[0]] for when in ("begin", "50%", "peak", "end", "0s")]
         table += some([["trace", path, "--at", "peak", "--by", key] for key in
                        ("kind", "device", "scope", "name", "allocator", "size", "age", "thread", "run")], 3)
     else:
-        table += [["export", path, "--to", form] for form in ("json", "minimalloc")]
+        table += [["export", path, "--to", form] for form in ("json", "minimalloc", "c-header", "tflm", "chrome-trace")]
         table += some([["plan", path, "--all", "--json"], ["plan", path, "-v"], ["plan", path, "-o", out / "plan.json"],
                        ["plan", path, "--budget", "1GiB"], ["plan", path, "--capacity", "1GiB", "--json"],
                        ["plan", path, "--budget", "1B"], ["plan", path, "--capacity", "1B"],
@@ -141,6 +142,8 @@ def expected(group, words):
         return {"check": {1, 4}, "sweep": {1, 3}}.get(command, {3})
     if command == "trace" and group != "trace" or command in ("run", "compare") and group != "graph":
         return {3}
+    if group == "trace" and "chrome-trace" in words:
+        return {0}
     if group == "trace" and command in ("plan", "export", "sweep"):
         return {3}
     if "--pane" in words and words[words.index("--pane") + 1] in ("map", "whatif"):
@@ -222,9 +225,9 @@ def form_of(words):
     """What is printed on standard output."""
     if "--json" in words:
         return "json"
-    if "--csv" in words or words[0] == "export" and words[words.index("--to") + 1] != "json":
-        return "csv"
-    return "json" if words[0] == "export" else "txt"
+    if words[0] == "export":
+        return {"json": "json", "chrome-trace": "json", "c-header": "h", "tflm": "bin"}.get(words[words.index("--to") + 1], "csv")
+    return "csv" if "--csv" in words else "txt"
 
 
 def faults(p, words, out, expected):

@@ -192,6 +192,16 @@ def _(t, typed):
         t.assertIn("a", (t.dir / "out.csv").read_text())
 
 
+@line("tidemark export trace.db --to chrome-trace -o t.json")
+def _(t, typed):
+    t.type(f"tidemark run --naive -n 2 -o trace.db model.onnx > made; {typed}")
+    events = json.loads((t.dir / "t.json").read_text())["traceEvents"]
+    t.assertIn("relu", {e["name"] for e in events if e["ph"] == "B"})
+    for form, told in (("c-header", b"_TENSOR_A_OFFSET 0u"), ("tflm", b"\1\0\0\0\0\0\0\0")):
+        t.type(f"tidemark export model.onnx --to {form} -o out")
+        t.assertIn(told, (t.dir / "out").read_bytes())
+
+
 @line("tidemark plan model.onnx --shape x=8x3x224x224")
 def _(t, typed):
     t.write("model.onnx", open_model())
