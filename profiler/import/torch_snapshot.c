@@ -20,13 +20,27 @@
     XX(ADDR, "addr")                                                                                                   \
     XX(SIZE, "size")                                                                                                   \
     XX(STREAM, "stream")                                                                                               \
-    XX(TIME_US, "time_us") XX(FRAMES, "frames") XX(DEVICE, "device") XX(ADDRESS, "address")                            \
-        XX(TOTAL_SIZE, "total_size") XX(REQUESTED_SIZE, "requested_size") XX(SEGMENT_TYPE, "segment_type")             \
-            XX(IS_EXPANDABLE, "is_expandable") XX(BLOCKS, "blocks") XX(STATE, "state") XX(NAME, "name")                \
-                XX(FILENAME, "filename") XX(LINE, "line") XX(STAGE, "stage") XX(USER_METADATA, "user_metadata")        \
-                    XX(DEVICE_FREE, "device_free") XX(CONF, "PYTORCH_CUDA_ALLOC_CONF") XX(MAX_SPLIT, "max_split_size") \
-                        XX(GC_THRESHOLD, "garbage_collection_threshold") XX(EXPANDABLE, "expandable_segments")         \
-                            XX(ROUNDUP, "roundup_power2_divisions")
+    XX(TIME_US, "time_us")                                                                                             \
+    XX(FRAMES, "frames")                                                                                               \
+    XX(DEVICE, "device")                                                                                               \
+    XX(ADDRESS, "address")                                                                                             \
+    XX(TOTAL_SIZE, "total_size")                                                                                       \
+    XX(REQUESTED_SIZE, "requested_size")                                                                               \
+    XX(SEGMENT_TYPE, "segment_type")                                                                                   \
+    XX(IS_EXPANDABLE, "is_expandable")                                                                                 \
+    XX(BLOCKS, "blocks")                                                                                               \
+    XX(STATE, "state")                                                                                                 \
+    XX(NAME, "name")                                                                                                   \
+    XX(FILENAME, "filename")                                                                                           \
+    XX(LINE, "line")                                                                                                   \
+    XX(STAGE, "stage")                                                                                                 \
+    XX(USER_METADATA, "user_metadata")                                                                                 \
+    XX(DEVICE_FREE, "device_free")                                                                                     \
+    XX(CONF, "PYTORCH_CUDA_ALLOC_CONF")                                                                                \
+    XX(MAX_SPLIT, "max_split_size")                                                                                    \
+    XX(GC_THRESHOLD, "garbage_collection_threshold")                                                                   \
+    XX(EXPANDABLE, "expandable_segments")                                                                              \
+    XX(ROUNDUP, "roundup_power2_divisions")
 #define WORDS(XX)                                                                                                      \
     XX(ALLOC, "alloc")                                                                                                 \
     XX(FREE_REQUESTED, "free_requested")                                                                               \
@@ -36,8 +50,13 @@
     XX(SEGMENT_MAP, "segment_map")                                                                                     \
     XX(SEGMENT_UNMAP, "segment_unmap")                                                                                 \
     XX(SNAPSHOT, "snapshot")                                                                                           \
-    XX(OOM, "oom") XX(ACTIVE, "active_allocated") XX(PENDING, "active_pending_free")                                   \
-        XX(AWAITING, "active_awaiting_free") XX(START, "START") XX(END, "END") XX(SMALL, "small")
+    XX(OOM, "oom")                                                                                                     \
+    XX(ACTIVE, "active_allocated")                                                                                     \
+    XX(PENDING, "active_pending_free")                                                                                 \
+    XX(AWAITING, "active_awaiting_free")                                                                               \
+    XX(START, "START")                                                                                                 \
+    XX(END, "END")                                                                                                     \
+    XX(SMALL, "small")
 enum {
     NO_TEXT,
 #define XX(name, text) KEY_##name,

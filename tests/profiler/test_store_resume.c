@@ -198,7 +198,7 @@ static void test_numbers_that_no_file_has_are_no_names(void **state) {
         {.name_id = 2, .step = -1},
         {.name_id = 1, .parent_id = 1, .step = -1},
         {.name_id = 1, .parent_id = -1, .step = -1},
-        {.name_id = 1, .kind = 3, .step = -1},
+        {.name_id = 1, .kind = TIDE_SCOPE_FRAME + 1, .step = -1},
         {.name_id = 1, .kind = -1, .step = -1},
         {.name_id = 1, .step = -2},
     };
