@@ -82,19 +82,26 @@ def write(path, n_bytes):
         w.memo()
         w.put(b"(]")  # a list of one list
         w.memo()
-        frames, live, at, now = {}, [], 0x7F0000000000, 1_700_000_000_000_000
+        frames, live, free, at, now = {}, [], [], 0x7F0000000000, 1_700_000_000_000_000
         stacks = [None] * STACKS
         while w.bytes < n_bytes:
             w.put(b"(")
             for _ in range(1000):
                 now += 3
                 is_free = len(live) > 20000 or (live and rng.random() < 0.45)
-                addr, size, stack = live.pop(rng.randrange(len(live))) if is_free else (at, rng.randrange(1, 1 << 22), None)
-                at += 0 if is_free else 1 << 22
-                for action in ("free_requested", "free_completed") if is_free else ("alloc",):
-                    w.pairs(action=action, addr=addr, size=size, stream=0, time_us=now)
+                actions = ("free_requested", "free_completed") if is_free else ("alloc",)
+                if is_free:
+                    addr, size, stack = live.pop(rng.randrange(len(live)))
+                    free.append(addr)
+                elif free:
+                    addr, size, stack = free.pop(), rng.randrange(1, 1 << 22), None
+                else:  # a segment for each place
+                    addr, size, stack, at = at, rng.randrange(1, 1 << 22), None, at + (1 << 22)
+                    actions = ("segment_alloc", "alloc")
+                for action in actions:
+                    w.pairs(action=action, addr=addr, size=1 << 22 if action == "segment_alloc" else size, stream=0, time_us=now)
                     w.text("frames")
-                    if stack is None:
+                    if stack is None or action == "alloc":
                         i = rng.randrange(STACKS)
                         if stacks[i] is None:
                             stacks[i] = rng.sample(range(STACKS), DEPTH)
@@ -108,7 +115,8 @@ def write(path, n_bytes):
                             frames[f] = w.get(w.pairs(name=f"function_{f}", filename=f"/home/ann/file_{f % 97}.py", line=f))
                             w.put(b"u")
                         w.put(b"e")
-                        live.append((addr, size, stack))
+                        if action == "alloc":
+                            live.append((addr, size, stack))
                     else:
                         w.put(w.get(stack))
                     w.put(b"u")

@@ -4,6 +4,7 @@
 #include "profiler/import/torch_pool.h"
 
 enum { ROUND = 512, SMALL_REQUEST = 1 << 20 };
+#define NO_SEGMENT UINT64_MAX // of a block that lies where no segment is known: it leaves nothing behind
 
 static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
@@ -105,7 +106,7 @@ tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t address, uint64_t
     tide__pool_block *b = block_at(p, address);
     if (b != NULL && b->is_free && b->bytes >= bytes) return cut(p, b, address, bytes);
     if (b != NULL) take(p, b);
-    return put(p, &(tide__pool_block){address + 1, bytes, 0, false});
+    return put(p, &(tide__pool_block){address + 1, bytes, NO_SEGMENT, false});
 }
 
 /// What a request makes of a free block of `bytes`: c10's should_split.
@@ -125,7 +126,7 @@ tide_status tide__torch_pool_alloc(tide__torch_pool *p, uint64_t address, uint64
     if (b == NULL || !b->is_free || b->bytes < requested) {
         p->n_elsewhere++;
         if (b != NULL) take(p, b);
-        return put(p, &(tide__pool_block){address + 1, *held, 0, false});
+        return put(p, &(tide__pool_block){address + 1, *held, NO_SEGMENT, false});
     }
     *held = held_of(p->settings, requested, b->bytes, b->segment == 0);
     return cut(p, b, address, *held);
@@ -136,7 +137,7 @@ tide_status tide__torch_pool_free(tide__torch_pool *p, uint64_t address) {
     if (b == NULL || b->is_free) return TIDE_OK;
     const tide__pool_block was = *b;
     take(p, b);
-    return put_free(p, was);
+    return was.segment != NO_SEGMENT ? put_free(p, was) : TIDE_OK;
 }
 
 void tide__torch_pool_deinit(tide__torch_pool *p) {
