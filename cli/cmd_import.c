@@ -17,9 +17,10 @@
 static const char help[] = "  -o TRACE            the trace that is written; needed\n"
                            "  --force             replace a file at TRACE that is no trace\n"
                            "  --json              what was read, as JSON\n\n"
-                           "A memory snapshot of PyTorch is read (torch.cuda.memory._dump_snapshot, pickle protocols 2 "
-                           "to 5). Nothing in it is\n"
-                           "imported or called. Commands that look at traces take such a file itself.\n"
+                           "Read are memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, pickle protocols 2 "
+                           "to 5; nothing in one is\n"
+                           "imported or called) and logs of RMM's logging adaptor (CSV). Commands that look at traces "
+                           "take such a file itself.\n"
                            "Example: tidemark import snapshot.pickle -o snapshot.db\n";
 
 static int run(int argc, char **argv);
@@ -42,6 +43,9 @@ static void print_doubts(const tide_import_report *r) {
     if (r->n_without_time > 0)
         fprintf(stderr, "note: %" PRIu64 " events tell no time: each stands 1 us behind the one before it\n",
                 r->n_without_time);
+    if (r->n_unknown_frees > 0)
+        fprintf(stderr, "note: %" PRIu64 " frees of blocks whose allocation is not in the file were left out\n",
+                r->n_unknown_frees);
     if (r->n_contradictions > 0)
         fprintf(stderr, "note: events and the state at the end contradict each other %" PRIu64 " times\n",
                 r->n_contradictions);
@@ -73,6 +77,7 @@ static int print_json(const char *path, const char *out, const tide_import_repor
     tide_json_u64(&j, "bytes_before", r->bytes_before);
     tide_json_u64(&j, "unknown_events", r->n_unknown);
     tide_json_u64(&j, "events_without_time", r->n_without_time);
+    tide_json_u64(&j, "unknown_frees", r->n_unknown_frees);
     tide_json_u64(&j, "contradictions", r->n_contradictions);
     tide_json_u64(&j, "inexact_blocks", r->n_elsewhere);
     cli_document_end(&j);

@@ -15,17 +15,35 @@
 #include "profiler/import/import_internal.h"
 
 const char *tide_import_format_name(tide_import_format format) {
-    return format == TIDE_IMPORT_TORCH ? "a memory snapshot of PyTorch" : "no recording of a known tool";
+    static const char *const names[] = {[TIDE_IMPORT_UNKNOWN] = "no recording of a known tool",
+                                        [TIDE_IMPORT_TORCH] = "a memory snapshot of PyTorch",
+                                        [TIDE_IMPORT_RMM] = "a log of RMM"};
+    return names[format];
+}
+
+/// The first line of a log of RMM, whatever the order of its columns.
+static bool is_rmm(const char *head) {
+    static const char *const words[] = {"Thread", "Time", "Action", "Pointer", "Size"};
+    const char *end = strchr(head, '\n');
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const char *at = strstr(head, words[i]);
+        if (at == NULL || (end != NULL && at > end)) return false;
+    }
+    return true;
 }
 
 tide_import_format tide_import_look(const char *path) {
-    unsigned char head[2];
+    char head[256];
     struct stat info;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return TIDE_IMPORT_UNKNOWN;
-    const bool is_read = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && pread(fd, head, sizeof head, 0) == 2;
+    const bool is_plain = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const ssize_t n = is_plain ? pread(fd, head, sizeof head - 1, 0) : 0;
     close(fd);
-    return is_read && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 ? TIDE_IMPORT_TORCH : TIDE_IMPORT_UNKNOWN;
+    if (n < 2) return TIDE_IMPORT_UNKNOWN;
+    head[n] = '\0';
+    if ((unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) return TIDE_IMPORT_TORCH;
+    return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
 }
 
 // ---- the trace ----
@@ -83,7 +101,7 @@ static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out
 
 static tide_status import_into(FILE *in, const char *path, tide__new_trace *out, tide_import_report *r,
                                tide_error *err) {
-    TIDE_TRY(import_torch(in, path, out, r, err));
+    TIDE_TRY((r->format == TIDE_IMPORT_RMM ? tide__import_rmm : import_torch)(in, path, out, r, err));
     TIDE_TRY(put_process(out, path, err));
     TIDE_TRY(put_facts(out, path, r, err));
     TIDE_TRY(end_process(out, err));
@@ -99,7 +117,7 @@ tide_status tide_import_file(const char *path, const char *out_path, tide_import
     tide_status st = TIDE_OK;
     if (own.format == TIDE_IMPORT_UNKNOWN) {
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot import '%s': it is no recording of a known tool", path);
-        tide_error_hint(err, "a memory snapshot of PyTorch is read (torch.cuda.memory._dump_snapshot)");
+        tide_error_hint(err, "memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot) and logs of RMM are read");
     }
     if (st == TIDE_OK) st = tide__new_trace_create(&out, out_path, err);
     if (st == TIDE_OK) {

@@ -12,6 +12,7 @@
 typedef enum tide_import_format {
     TIDE_IMPORT_UNKNOWN,
     TIDE_IMPORT_TORCH, ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
+    TIDE_IMPORT_RMM,   ///< log of RMM's logging adaptor, a CSV
 } tide_import_format;
 
 /// What a format is called in messages: "a memory snapshot of PyTorch".
@@ -29,7 +30,8 @@ typedef struct tide_import_report {
     uint64_t bytes_before;              ///< of these
     uint64_t n_unknown, n_without_time; ///< events of a kind, or without a time, that is not known
     uint64_t n_elsewhere;               ///< blocks whose real size does not follow from where they lie
-    uint64_t n_contradictions;          ///< blocks at the end that events and state tell differently
+    uint64_t n_unknown_frees;  ///< of blocks whose allocation is not in the file, and that are not in the trace
+    uint64_t n_contradictions; ///< blocks at the end that events and state tell differently
 } tide_import_report;
 
 /**

@@ -8,6 +8,7 @@
 //     torch_pool.c     what its blocks hold beyond what was asked for
 //     torch_stacks.c   its stacks as scopes
 //     torch_trace.c    its events as those of a trace
+//     rmm_csv.c        logs of RMM
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 #define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 
@@ -18,5 +19,8 @@
 /// All of the snapshot into the trace, which is empty.
 tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__new_trace *out,
                               tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+/// All lines of a log.
+tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
+                             tide_error *err) TIDE_NODISCARD;
 
 #endif

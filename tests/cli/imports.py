@@ -461,6 +461,62 @@ class Bad(Made):
         self.bad(snapshot(m), "two lists")
 
 
+class Rmm(Made):
+    HEAD = "Thread,Time,Action,Pointer,Size,Stream\n"
+
+    def log(self, text, head=HEAD):
+        path = self.dir / "log.csv"
+        path.write_text(head + text)
+        return path
+
+    def taken(self, text, **kw):
+        return self.json("import", self.log(text, **kw), "-o", self.dir / "t.db"), self.dir / "t.db"
+
+    def test_a_log(self):
+        said, out = self.taken("""11,23:59:59.999998,allocate,0x7f0000000000,1000,0x2
+12,23:59:59.999999,allocate,0x7f0000001000,(nil),0
+11,00:00:00.000001,free,0x7f0000000000,1000,0x2
+12,00:00:01.5,allocate failure,(nil),1073741824,0xffffffffffffffff
+12,00:00:02.000000,free,0xdead,8,0
+11,00:00:03.000000,allocate,0x7f0000001000,24,0
+11,00:00:04.000000,trim,0x0,0,0
+
+""")
+        self.assertEqual((said["events"], said["blocks"], said["unknown_frees"], said["contradictions"], said["unknown_events"]), (7, 3, 1, 1, 1))
+        self.assertEqual(ask(out, "SELECT op, requested_bytes, stream, device, allocator, thread, t_ns - 86399999998000 FROM events ORDER BY event_id"), [
+            ("alloc", 1000, 2, "cuda:0", "rmm", 11, 0), ("alloc", 0, 0, "cuda:0", "rmm", 12, 1000),
+            ("free_completed", 1000, 2, "cuda:0", "rmm", 11, 3000), ("oom", 1 << 30, -1, "cuda:0", "rmm", 12, 1500002000),
+            ("free_completed", 0, 0, "cuda:0", "rmm", 11, 3000002000), ("alloc", 24, 0, "cuda:0", "rmm", 11, 3000002000)])
+        self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
+        self.ok("report", self.dir / "log.csv", "-o", self.dir / "r.html")
+
+    def test_columns_in_any_order_and_more_of_them(self):
+        said, out = self.taken("0,free,x,1,0x10,64,00:00:02.000000\n", head="Stream,Action,More,Thread,Pointer,Size,Time\r\n"
+                               "0,allocate,x,1,0x10,64,00:00:01.000000\r\n")
+        self.assertEqual((said["events"], ask(out, "SELECT requested_bytes, free_ns - alloc_ns FROM block")), (2, [(64, 10**9)]))
+
+    def test_an_empty_log(self):
+        said, out = self.taken("")
+        self.assertEqual(said["events"], 0)
+        self.ok("trace", out)
+
+    def test_bad_lines(self):
+        good = "1,00:00:00.000000,allocate,0x10,8,0"
+        for place, value, says in ((0, "x", "Thread"), (0, "0", "Thread"), (0, str(1 << 40), "Thread"), (1, "24:00:00.0", "Time"), (1, "1:2", "Time"),
+                                   (1, "00:00:00.0x", "Time"), (3, "?", "Pointer"), (3, "", "Pointer"), (4, "-1", "Size"), (4, str(1 << 63), "Size"),
+                                   (4, str(1 << 70), "Size"), (5, "x", "Stream")):
+            cells = good.split(",")
+            cells[place] = value
+            with self.subTest(value=value, place=place):
+                path = self.log(good + "\n" + ",".join(cells) + "\n")
+                self.refused(3, "import", path, "-o", self.dir / "t.db", says=[says, "log.csv:3"])
+        self.refused(3, "import", self.log("1,00:00:00.0\n"), "-o", self.dir / "t.db", says=["Pointer"])
+        self.refused(3, "import", self.log("x" * 5000), "-o", self.dir / "t.db", says=["4 KiB"])
+        self.refused(3, "import", self.log("," * 40), "-o", self.dir / "t.db", says=["32 columns"])
+        self.refused(3, "import", self.log("", head="Thread,Time,Action,Pointer,Size\n"), "-o", self.dir / "t.db", says=["'Stream'"])
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["log.csv"])
+
+
 @unittest.skipUnless(SNAPSHOTS.is_dir(), "the folder of shared snapshots is not there")
 class Real(Made):
     """Files of a real GPU; every figure is reckoned anew by Python from the pickle."""
