@@ -8,14 +8,16 @@
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/device/plugin.h"
+#include "core/device/sim_device.h"
 #include "core/memory/allocators/allocators.h"
 
 static int run_allocators(int argc, char **argv);
 
 enum { OPT_DEVICE = 3000, OPT_JSON };
-static const char help[] =
-    "  --device D          those of one device, as `tidemark devices` lists them; it has to be there\n"
-    "  --json              print the table as JSON\n";
+static const char help[] = "  --device D          those of one device, as `tidemark devices` lists them; it has to be "
+                           "there. Or sim: addresses without\n"
+                           "                      memory, for `tidemark replay`\n"
+                           "  --json              print the table as JSON\n";
 const cli_command cli_command_allocators = {"allocators", "[--device D] [--json]",
                                             "Which allocator serves which memory kind", help, run_allocators};
 
@@ -239,7 +241,7 @@ static int run_allocators(int argc, char **argv) {
         if (c == OPT_JSON) o.as_json = true;
         if (c != OPT_DEVICE) continue;
         o.has_device = true;
-        if (tide_device_parse(optarg, &o.device, &err) != TIDE_OK) return cli_usage(cmd, "--device: %s", err.msg);
+        if (tide_sim_device_parse(optarg, &o.device, &err) != TIDE_OK) return cli_usage(cmd, "--device: %s", err.msg);
     }
     if (optind != argc) return cli_usage(cmd, "no FILE is wanted here");
     return tide_device_load(o.device, &err) == TIDE_OK ? show_all(&o) : cli_fail(&err);

@@ -11,14 +11,23 @@
 #include "cli/table.h"
 #include "core/base/host_alloc.h"
 #include "core/device/plugin.h"
+#include "core/device/sim_device.h"
 #include "core/memory/allocators/allocators.h"
+#include "core/memory/allocators/pytorch.h"
 
-enum { OPT_DEVICE = 3000, OPT_ALLOCATOR, OPT_RUN, OPT_KIND, OPT_OF, OPT_CHECK, OPT_LIMIT, OPT_JSON };
+enum { OPT_DEVICE = 3000, OPT_ALLOCATOR, OPT_STRATEGY, OPT_RUN, OPT_KIND, OPT_OF, OPT_CHECK, OPT_LIMIT, OPT_JSON };
 
 static const char help[] =
-    "  --device D          where: cpu (default) or another that `tidemark devices` lists\n"
-    "  --allocator A,B,…   with which, one after the other (default: cpu,cpu_caching,stream_caching; of CUDA\n"
-    "                      cuda,cuda_caching,cuda_async,cuda_vmm); `tidemark allocators --device D` lists them\n"
+    "  --device D          where: cpu (default), another that `tidemark devices` lists, or sim: simulated, addresses\n"
+    "                      without memory (default for a memory snapshot of PyTorch, and with the allocator pytorch)\n"
+    "  --allocator A,B,…   with which, one after the other; may be repeated (default: cpu,cpu_caching,stream_caching; "
+    "of\n"
+    "                      CUDA cuda,cuda_caching,cuda_async,cuda_vmm; of sim pytorch,cuda_caching,cuda_vmm);\n"
+    "                      `tidemark allocators --device D` lists them\n"
+    "                      pytorch, on sim, takes PyTorch's settings: pytorch:max_split_size=512MiB,\n"
+    "                      roundup_power2_divisions=4,garbage_collection_threshold=0.8,expandable_segments\n"
+    "  --strategy S        plan the same blocks too, as if all were known before: what the best placement needs\n"
+    "                      (search, greedy_by_size, …; may be repeated)\n"
     "  --run N             the blocks of run N and what was alive when it began (default: the whole trace)\n"
     "  --kind K            blocks of that kind alone; may be repeated\n"
     "  --of D              blocks that were on device D alone\n"
@@ -30,8 +39,12 @@ static const char help[] =
     "A block is held from its allocation to the end of its free, in the order of the trace. Of a planned run the\n"
     "buffer is a block, and the tensors that lie in it are none. Peaks are: requested (asked for), active (held by\n"
     "blocks, rounding included), reserved (taken from the system). Idle is reserved and not active, rounding active\n"
-    "and not requested, at the first peak of what was requested; worst: when any block was given.\n"
-    "Example: tidemark replay --limit 64MiB trace.db\n";
+    "and not requested, at the first peak of what was requested; worst: when any block was given. Of a plan\n"
+    "(--strategy) active is the lower bound.\n"
+    "pytorch begins with the segments that a snapshot tells of, empties its cache when the program did, and says\n"
+    "where it has not reserved what was recorded.\n"
+    "Example: tidemark replay --limit 64MiB trace.db\n"
+    "         tidemark replay --allocator pytorch,pytorch:expandable_segments --strategy search snapshot.pickle\n";
 
 static int run(int argc, char **argv);
 const cli_command cli_command_replay = {"replay", "[OPTION…] TRACE", "Replay a trace's blocks with other allocators",
@@ -40,9 +53,13 @@ const cli_command cli_command_replay = {"replay", "[OPTION…] TRACE", "Replay a
 typedef struct options {
     const char *path;
     tide_device device;
-    char *list;         // owned: the names of --allocator, each ended by NUL; NULL: the usual ones
+    bool has_device;
+    bool is_named;      // --allocator is given
+    char **texts;       // [n_texts], owned: the names of --allocator
     const char **names; // [n_names], owned
-    size_t n_names;
+    size_t n_texts, cap_texts, n_names, cap_names;
+    const tide_strategy **strategies; // [n_strategies], owned
+    size_t n_strategies, cap_strategies;
     int64_t run_id;
     uint32_t kinds;
     const char *of_device;
@@ -53,22 +70,35 @@ typedef struct options {
 
 // ---- names of allocators ----
 
+static bool is_pytorch(const char *name) { return strcmp(name, "pytorch") == 0 || strncmp(name, "pytorch:", 8) == 0; }
+
+/// How much of `text` is the first name of the list: a comma behind options of pytorch may be followed by one more.
+static size_t name_len(const char *text) {
+    size_t len = strcspn(text, ",");
+    while (strncmp(text, "pytorch:", 8) == 0 && text[len] == ',' && tide_pytorch_is_option(text + len + 1))
+        len += 1 + strcspn(text + len + 1, ",");
+    return len;
+}
+
 static tide_status take_names(options *o, const char *text, tide_error *err) {
-    size_t n = 1;
-    for (const char *c = text; *c != '\0'; c++) n += *c == ',';
-    TIDE_TRY(TIDE_COPY_TEXT(&o->list, text, err, "for --allocator"));
-    TIDE_TRY(TIDE_NEW(&o->names, n, err, "for --allocator"));
-    for (char *at = o->list; at != NULL; o->n_names++) {
-        o->names[o->n_names] = at;
-        at = strchr(at, ',');
-        if (at != NULL) *at++ = '\0';
+    o->is_named = true;
+    for (const char *at = text;; at++) {
+        const size_t len = name_len(at);
+        TIDE_TRY(TIDE_GROW(&o->texts, &o->cap_texts, o->n_texts + 1, err, "for --allocator"));
+        TIDE_TRY(TIDE_GROW(&o->names, &o->cap_names, o->n_names + 1, err, "for --allocator"));
+        char **copy = &o->texts[o->n_texts];
+        *copy = NULL;
+        TIDE_TRY(TIDE_NEW(copy, len + 1, err, "for --allocator"));
+        memcpy(*copy, at, len);
+        o->names[o->n_names++] = o->texts[o->n_texts++];
+        at += len;
+        if (*at == '\0') return TIDE_OK;
     }
-    return TIDE_OK;
 }
 
 static tide_status take_default_names(options *o, tide_error *err) {
     enum { MAX = 8 };
-    TIDE_TRY(TIDE_NEW(&o->names, MAX, err, "for the names of allocators"));
+    TIDE_TRY(TIDE_GROW(&o->names, &o->cap_names, MAX, err, "for the names of allocators"));
     o->n_names = cli_replay_default_allocators(o->device, o->names, MAX);
     return TIDE_OK;
 }
@@ -87,7 +117,7 @@ static int try_names(options *o) {
         else if (st == TIDE_ERR_INVALID)
             return cli_usage(&cli_command_replay, "--allocator: %s%s%s", err.msg, err.hint[0] != '\0' ? "; " : "",
                              err.hint);
-        else if (st == TIDE_ERR_NOT_IMPLEMENTED && o->list == NULL)
+        else if (st == TIDE_ERR_NOT_IMPLEMENTED && !o->is_named)
             fprintf(stderr, "note: left out: %s: %s\n", o->names[i], err.msg);
         else
             return cli_fail(&err);
@@ -110,6 +140,7 @@ static tide_status replay_with(const options *o, const cli_replay_options *how, 
 
 static tide_status replay_all(const options *o, cli_replay_report *r, tide_recorder *recorder, tide_error *record_error,
                               tide_error *err) {
+    if (tide_sim_device_is(o->device)) tide_sim_device_set_bytes(o->limit_bytes);
     const cli_replay_options how = {.device = o->device,
                                     .check = o->check,
                                     .limit_bytes = o->limit_bytes,
@@ -119,6 +150,9 @@ static tide_status replay_all(const options *o, cli_replay_report *r, tide_recor
     TIDE_TRY(cli_replay_count(&r->source, &r->recorded, err));
     for (; r->n_results < o->n_names; r->n_results++)
         TIDE_TRY(replay_with(o, &how, o->names[r->n_results], &r->source, &r->results[r->n_results], err));
+    TIDE_TRY(TIDE_NEW(&r->plans, o->n_strategies + 1, err, "for the plans of a replay"));
+    for (; r->n_plans < o->n_strategies; r->n_plans++)
+        TIDE_TRY(cli_replay_plan_make(&r->source, o->strategies[r->n_plans], &r->plans[r->n_plans], err));
     return TIDE_OK;
 }
 
@@ -165,6 +199,7 @@ static int replay_trace(const options *o, tide_trace *t) {
     int code = st == TIDE_OK ? show(o, &r, &recording) : cli_fail(&err);
     if (recording.path != NULL) code = cli_recording_report(&recording, code);
     tide_host_free(r.results);
+    tide_host_free(r.plans);
     return code;
 }
 
@@ -180,6 +215,19 @@ static bool take_kind(options *o, const char *text) {
     return known;
 }
 
+static bool take_strategy(options *o, const char *name) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_strategy *strategy;
+    if (tide_strategy_find(name, &strategy, &err) != TIDE_OK) {
+        cli_usage(&cli_command_replay, "--strategy: %s%s%s", err.msg, err.hint[0] != '\0' ? "; " : "", err.hint);
+        return false;
+    }
+    if (TIDE_GROW(&o->strategies, &o->cap_strategies, o->n_strategies + 1, &err, "for --strategy") != TIDE_OK)
+        cli_option_no_memory("--strategy");
+    o->strategies[o->n_strategies++] = strategy;
+    return true;
+}
+
 /// One option. False after the message was printed.
 static bool take(options *o, int c) {
     const cli_command *cmd = &cli_command_replay;
@@ -187,16 +235,15 @@ static bool take(options *o, int c) {
     uint64_t n;
     switch (c) {
     case OPT_DEVICE:
-        if (tide_device_parse(optarg, &o->device, &err) == TIDE_OK) return true;
+        o->has_device = true;
+        if (tide_sim_device_parse(optarg, &o->device, &err) == TIDE_OK) return true;
         cli_usage(cmd, "--device: %s", err.msg);
         return false;
     case OPT_ALLOCATOR:
-        if (o->list != NULL) {
-            cli_usage(cmd, "--allocator is given twice; several names are one list: --allocator cpu,cpu_caching");
-            return false;
-        }
         if (take_names(o, optarg, &err) != TIDE_OK) cli_option_no_memory("--allocator");
         return true;
+    case OPT_STRATEGY:
+        return take_strategy(o, optarg);
     case OPT_RUN:
         if (!cli_parse_count(cmd, "--run", optarg, INT64_MAX, &n)) return false;
         o->run_id = (int64_t)n;
@@ -222,17 +269,33 @@ static bool take(options *o, int c) {
     }
 }
 
+/// Blocks that lay on a device of another machine are asked for where no memory is needed.
+static tide_status settle_device(options *o, tide_trace *t, tide_error *err) {
+    char format[32] = "";
+    bool is_simulated = false;
+    for (size_t i = 0; i < o->n_names && !o->has_device; i++) is_simulated = is_simulated || is_pytorch(o->names[i]);
+    if (!o->has_device && !o->is_named && tide_trace_meta(t, "imported_format", format, sizeof format, NULL) == TIDE_OK)
+        is_simulated = format[0] != '\0';
+    if (is_simulated) TIDE_TRY(tide_sim_device_open(&o->device, err));
+    TIDE_TRY(tide_device_load(o->device, err));
+    return o->is_named ? TIDE_OK : take_default_names(o, err);
+}
+
+static int replay_opened(options *o, tide_trace *t) {
+    tide_error err = TIDE_ERROR_INIT;
+    if (settle_device(o, t, &err) != TIDE_OK) return cli_fail(&err);
+    const int code = try_names(o);
+    if (code != CLI_EXIT_OK) return code;
+    return cli_recording_settle(&cli_command_replay, &o->recording) ? replay_trace(o, t) : CLI_EXIT_USAGE;
+}
+
 static int settle_and_run(options *o) {
     tide_error err = TIDE_ERROR_INIT;
     if (cli_same_place(o->path, o->recording.path))
         return cli_usage(&cli_command_replay, "-o: '%s' is the input; it would be replaced", o->path);
-    if (tide_device_load(o->device, &err) != TIDE_OK) return cli_fail(&err);
-    if (o->list == NULL && take_default_names(o, &err) != TIDE_OK) return cli_fail(&err);
-    const int code = try_names(o);
-    if (code != CLI_EXIT_OK) return code;
     tide_trace *t = NULL;
     if (cli_trace_open(o->path, &t, &err) != TIDE_OK) return cli_fail(&err);
-    const int done = cli_recording_settle(&cli_command_replay, &o->recording) ? replay_trace(o, t) : CLI_EXIT_USAGE;
+    const int done = replay_opened(o, t);
     tide_trace_close(t);
     return done;
 }
@@ -240,6 +303,7 @@ static int settle_and_run(options *o) {
 static int run(int argc, char **argv) {
     static const struct option table[] = {{"device", required_argument, NULL, OPT_DEVICE},
                                           {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                          {"strategy", required_argument, NULL, OPT_STRATEGY},
                                           {"run", required_argument, NULL, OPT_RUN},
                                           {"kind", required_argument, NULL, OPT_KIND},
                                           {"of", required_argument, NULL, OPT_OF},
@@ -265,7 +329,9 @@ static int run(int argc, char **argv) {
         o.path = argv[optind];
         code = settle_and_run(&o);
     }
-    tide_host_free(o.list);
+    for (size_t i = 0; i < o.n_texts; i++) tide_host_free(o.texts[i]);
+    tide_host_free(o.texts);
     tide_host_free(o.names);
+    tide_host_free(o.strategies);
     return code;
 }

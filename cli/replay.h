@@ -16,6 +16,7 @@
 #include "cli/cli.h"
 #include "core/base/map.h"
 #include "profiler/moments.h"
+#include "tidemark/plan.h"
 #include "tidemark/record.h"
 
 // ---- the trace ----
@@ -45,6 +46,16 @@ typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_tr
 /// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that
 /// failed. Memory: a few thousand events.
 tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) TIDE_NODISCARD;
+/// What a memory snapshot of PyTorch begins with: the segments and blocks of one device that were there before, all at
+/// the first moment. Zero-initialise.
+typedef struct cli_replay_before {
+    bool is_over, has_block; ///< all segments come before the first block
+    const char *device;
+    uint64_t begin_ns;
+} cli_replay_before;
+/// Whether the next event is part of it. In the order of the trace; the same event may be asked about again.
+bool cli_replay_is_before(cli_replay_before *b, tide_memory_op op, const tide_trace_event *e);
+
 /// How an entry of a map of live blocks begins.
 typedef struct cli_replay_held {
     uint64_t key;
@@ -125,8 +136,21 @@ typedef struct cli_replay_failure {
     char why[512]; ///< the allocator's words
 } cli_replay_failure;
 
+/// A moment at which a replay had not reserved what was recorded.
+typedef struct cli_replay_apart {
+    uint64_t event, recorded_bytes, replayed_bytes;
+} cli_replay_apart;
+/// A replay of a trace of PyTorch beside what was recorded.
+typedef struct cli_replay_like {
+    uint64_t n_adopted, adopted_bytes; ///< segments that it began with
+    uint64_t n_emptied;                ///< times that it gave back what it kept, as the recorded program did
+    uint64_t n_moments, n_apart;       ///< compared; of these not the same. 0: not compared
+    cli_replay_apart first, worst;     ///< with n_apart > 0
+    bool is_mixed;                     ///< blocks of several devices were asked of one
+} cli_replay_like;
+
 typedef struct cli_replay_result {
-    char allocator[64]; ///< as it was named
+    char allocator[128]; ///< as it was named
     uint64_t active_peak_bytes, reserved_peak_bytes;
     cli_replay_moment peak; ///< first moment of the most requested bytes
     uint64_t worst_idle_bytes, worst_rounding_bytes;
@@ -141,7 +165,8 @@ typedef struct cli_replay_result {
     uint64_t wrong_bytes;                                                  ///< TIDE_UNKNOWN_BYTES: not checked
     uint64_t n_wrong_blocks;
     cli_replay_failure wrong; ///< the first block with wrong bytes
-    int64_t out_run;          ///< in the trace that the replay was recorded into; 0: none
+    cli_replay_like like;
+    int64_t out_run; ///< in the trace that the replay was recorded into; 0: none
 } cli_replay_result;
 
 typedef struct cli_replay_options {
@@ -157,6 +182,45 @@ size_t cli_replay_default_allocators(tide_device device, const char **names, siz
 /// error ends it.
 tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,
                            cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
+// ---- a plan of the same blocks ----
+
+enum { CLI_REPLAY_PLAN_ALIGN_BYTES = 512 }; ///< of each block, as in caching allocators of devices
+
+typedef struct cli_replay_plan {
+    char strategy[48];
+    char name[56]; ///< in tables: "plan: search"
+    uint64_t n_blocks;
+    uint64_t bytes;                           ///< that the plan needs
+    uint64_t lower_bound_bytes, proved_bytes; ///< as in tide_memory_plan
+    bool proven;
+    uint64_t time_ns;
+} cli_replay_plan;
+/// Plans the blocks of `s` as lifetimes. What tide_plan_make returns.
+tide_status cli_replay_plan_make(const cli_replay_source *s, const tide_strategy *strategy, cli_replay_plan *out,
+                                 tide_error *err) TIDE_NODISCARD;
+
+// ---- beside what PyTorch did ----
+
+/// Of one replay.
+typedef struct cli_replay_beside {
+    tide_allocator *allocator; ///< borrowed; not one around it
+    cli_replay_like *out;
+    bool is_pytorch, adopts;
+    cli_replay_before before;
+    bool is_emptying;  ///< the event before gave a segment back
+    bool has_segments; ///< PyTorch's
+    uint64_t reserved_bytes;
+} cli_replay_beside;
+void cli_replay_beside_open(cli_replay_beside *b, const cli_replay_source *s, tide_allocator *a, const char *name,
+                            cli_replay_like *out);
+/// A segment came or went. @param stream  of the device, in the place of the event's
+tide_status cli_replay_beside_segment(cli_replay_beside *b, tide_memory_op op, const tide_trace_event *e,
+                                      tide_stream_id stream, tide_error *err) TIDE_NODISCARD;
+/// A block is asked for next.
+void cli_replay_beside_alloc(cli_replay_beside *b, const tide_trace_event *e);
+/// A block was given or freed.
+void cli_replay_beside_compare(cli_replay_beside *b, tide_memory_op op, const tide_trace_event *e);
+
 /// What reading the clock twice takes: part of every time.
 uint64_t cli_replay_clock_ns(void);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/replay.h"
+#include "core/device/sim_device.h"
 #include "core/memory/allocators/allocators.h"
 
 static bool is_named(tide_device device, const char *name) {
@@ -15,10 +16,14 @@ static bool is_named(tide_device device, const char *name) {
 }
 
 size_t cli_replay_default_allocators(tide_device device, const char **names, size_t max) {
-    static const char *const wanted[] = {"cpu",  "cpu_caching",  "stream_caching",              // of the CPU
-                                         "cuda", "cuda_caching", "cuda_async",     "cuda_vmm"}; // of any other device
+    static const char *const wanted[] = {"cpu",     "cpu_caching",  "stream_caching", // of the CPU
+                                         "pytorch",                                   // simulated
+                                         "cuda",    "cuda_caching", "cuda_async",
+                                         "cuda_vmm"}; // of any other device
     size_t n = 0;
+    // The plain one keeps nothing: on a simulated device its sum is what blocks hold.
     for (size_t i = 0; i < sizeof wanted / sizeof wanted[0] && n < max; i++) {
+        if (strcmp(wanted[i], "cuda") == 0 && tide_sim_device_is(device)) continue;
         if (is_named(device, wanted[i])) names[n++] = wanted[i];
     }
     return n;

@@ -5,8 +5,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/table.h"
+#include "core/device/sim_device.h"
 
 // ---- tables ----
 
@@ -100,18 +102,33 @@ static row result_row(const cli_replay_result *r) {
                  .wrong_bytes = r->wrong_bytes};
 }
 
-static const void *make_row(const tide_table *t, size_t i, void *room) {
-    const cli_replay_report *r = t->data;
-    row *out = room;
-    *out = i == 0 ? recorded_row(&r->recorded) : result_row(&r->results[i - 1]);
+/// A plan has one buffer, and makes no calls.
+static row plan_row(const cli_replay_report *r, const cli_replay_plan *p) {
+    row out;
+    memset(&out, 0xFF, sizeof out); // nothing is known
+    out.name = p->name;
+    out.requested_bytes = r->recorded.peak.requested_bytes;
+    out.active_bytes = p->lower_bound_bytes;
+    out.reserved_bytes = out.end_reserved_bytes = p->bytes;
     return out;
 }
 
-static void print_table(const cli_replay_report *r, const tide_column *columns, size_t n) {
+static const void *make_row(const tide_table *t, size_t i, void *room) {
+    const cli_replay_report *r = t->data;
+    row *out = room;
+    if (i == 0)
+        *out = recorded_row(&r->recorded);
+    else
+        *out = i <= r->n_results ? result_row(&r->results[i - 1]) : plan_row(r, &r->plans[i - 1 - r->n_results]);
+    return out;
+}
+
+/// @param n_plans  rows of plans behind those of allocators
+static void print_table(const cli_replay_report *r, const tide_column *columns, size_t n, size_t n_plans) {
     tide_table t = {.name = "allocators",
                     .columns = columns,
                     .n_columns = n,
-                    .n_rows = r->n_results + 1,
+                    .n_rows = 1 + r->n_results + n_plans,
                     .row = make_row,
                     .data = r,
                     .blank = "-"};
@@ -184,6 +201,67 @@ static void print_wrong(const cli_replay_result *r) {
     putchar('\n');
 }
 
+/// Why a replay has not reserved what was recorded.
+static const char *why_apart(const cli_replay_report *r, const cli_replay_result *result) {
+    if (strcmp(result->allocator, "pytorch") != 0) return "it has settings of its own";
+    if (result->like.is_mixed) return "blocks of several devices are asked of one: --of chooses a device";
+    if (r->limit_bytes > 0) return "it has the memory of --limit";
+    if (result->like.n_adopted == 0) return "it did not begin with the segments that were there";
+    return "the recorded program had other settings, or the driver put segments in another order";
+}
+
+/// With settings of its own it is another question: what they save.
+static void print_settings(const cli_replay_report *r, const cli_replay_result *result) {
+    const uint64_t recorded = r->recorded.reserved_peak_bytes, here = result->reserved_peak_bytes;
+    char a[24], b[24];
+    if (recorded == TIDE_UNKNOWN_BYTES || recorded == 0) return;
+    printf("%s: reserves at most %s, %s ", result->allocator, tide_format_bytes(here, a, sizeof a),
+           tide_format_bytes(here > recorded ? here - recorded : recorded - here, b, sizeof b));
+    printf("(%.1f %%) %s than was recorded; the blocks of before are asked for anew\n",
+           100.0 * (double)(here > recorded ? here - recorded : recorded - here) / (double)recorded,
+           here > recorded ? "more" : "less");
+}
+
+static void print_like(const cli_replay_report *r, const cli_replay_result *result) {
+    const cli_replay_like *l = &result->like;
+    char a[24], b[24], c[24];
+    if (l->n_moments > 0 && strcmp(result->allocator, "pytorch") != 0) {
+        print_settings(r, result);
+        return;
+    }
+    if (l->n_adopted > 0)
+        printf("%s: begins with the %" PRIu64 " segments that were there before (%s), and the blocks in them\n",
+               result->allocator, l->n_adopted, tide_format_bytes(l->adopted_bytes, a, sizeof a));
+    if (l->n_moments == 0) return;
+    if (l->n_apart == 0) {
+        printf("%s: has reserved what was recorded at each of %" PRIu64 " moments\n", result->allocator, l->n_moments);
+        return;
+    }
+    const uint64_t recorded = l->worst.recorded_bytes, replayed = l->worst.replayed_bytes;
+    const uint64_t apart = recorded > replayed ? recorded - replayed : replayed - recorded;
+    printf("%s: has reserved something else than was recorded from event %" PRIu64 " on (%" PRIu64 " of %" PRIu64
+           " moments), most at event %" PRIu64 ": %s, not %s (%.2f %%)",
+           result->allocator, l->first.event, l->n_apart, l->n_moments, l->worst.event,
+           tide_format_bytes(replayed, b, sizeof b), tide_format_bytes(recorded, c, sizeof c),
+           100.0 * (double)apart / (double)(recorded > 0 ? recorded : 1));
+    printf("; %s\n", why_apart(r, result));
+}
+
+static void print_plan(const cli_replay_report *r, const cli_replay_plan *p) {
+    char a[24], b[24], c[24];
+    printf("%s: placed with all of them known before, the blocks fit into %s", p->strategy,
+           tide_format_bytes(p->bytes, a, sizeof a));
+    if (p->proven)
+        printf(", proven: none fits into less");
+    else
+        printf("; none is proven to fit into less than %s", tide_format_bytes(p->proved_bytes, b, sizeof b));
+    const uint64_t reserved = r->recorded.reserved_peak_bytes;
+    if (reserved != TIDE_UNKNOWN_BYTES && reserved > p->bytes)
+        printf("; recorded were %s more (%.1f %%)", tide_format_bytes(reserved - p->bytes, c, sizeof c),
+               100.0 * (double)(reserved - p->bytes) / (double)reserved);
+    putchar('\n');
+}
+
 static void print_limit(const cli_replay_report *r) {
     char a[24];
     printf("\nlimit %s:", tide_format_bytes(r->limit_bytes, a, sizeof a));
@@ -196,12 +274,20 @@ static void print_limit(const cli_replay_report *r) {
 void cli_replay_print(const cli_replay_report *r) {
     char device[32];
     print_trace(r);
-    printf("replayed on %s; %s; times are the host's, %" PRIu64 " ns of each are the clock's%s\n",
+    printf("replayed on %s%s; %s; times are the host's, %" PRIu64 " ns of each are the clock's%s\n",
            tide_device_format(r->device, device, sizeof device),
+           tide_sim_device_is(r->device) ? " (simulated: addresses without memory)" : "",
            r->checked ? "blocks are filled and checked" : "blocks are not touched", r->clock_ns,
            r->is_recorded ? ", and the recorder's part is in them" : "");
-    print_table(r, memory_columns, sizeof memory_columns / sizeof memory_columns[0]);
-    print_table(r, call_columns, sizeof call_columns / sizeof call_columns[0]);
+    print_table(r, memory_columns, sizeof memory_columns / sizeof memory_columns[0], r->n_plans);
+    print_table(r, call_columns, sizeof call_columns / sizeof call_columns[0], 0);
+    for (size_t i = 0; i < r->n_results; i++) print_like(r, &r->results[i]);
+    for (size_t i = 0; i < r->n_plans; i++) print_plan(r, &r->plans[i]);
+    if (r->n_results > 0 && r->results[0].like.n_emptied > 0)
+        printf("the recorded program gave back what was kept %" PRIu64
+               " time%s (empty_cache, or out of memory): all of "
+               "these do too\n",
+               r->results[0].like.n_emptied, r->results[0].like.n_emptied == 1 ? "" : "s");
     if (r->limit_bytes > 0) print_limit(r);
     for (size_t i = 0; i < r->n_results; i++) {
         if (r->results[i].n_failed > 0) print_failure(&r->results[i]);
@@ -271,7 +357,51 @@ static void add_times(tide_json_out *j, const cli_replay_result *r) {
     tide_json_bytes(j, "free_p99_ns", r->free_p99_ns);
 }
 
-static void add_result(tide_json_out *j, const cli_replay_result *r) {
+static void add_apart(tide_json_out *j, const char *key, const cli_replay_apart *a) {
+    tide_json_open(j, key, '{');
+    tide_json_u64(j, "event", a->event);
+    tide_json_u64(j, "recorded_bytes", a->recorded_bytes);
+    tide_json_u64(j, "replayed_bytes", a->replayed_bytes);
+    tide_json_close(j, '}');
+}
+
+static void add_like(tide_json_out *j, const cli_replay_report *r, const cli_replay_result *result) {
+    const cli_replay_like *l = &result->like;
+    tide_json_u64(j, "begins_with_segments", l->n_adopted);
+    tide_json_u64(j, "begins_with_bytes", l->adopted_bytes);
+    tide_json_u64(j, "emptied", l->n_emptied);
+    if (l->n_moments == 0) {
+        tide_json_null(j, "beside_recorded");
+        return;
+    }
+    tide_json_open(j, "beside_recorded", '{');
+    tide_json_u64(j, "moments", l->n_moments);
+    tide_json_u64(j, "moments_apart", l->n_apart);
+    if (l->n_apart > 0) {
+        add_apart(j, "first", &l->first);
+        add_apart(j, "worst", &l->worst);
+        tide_json_text(j, "reason", why_apart(r, result));
+    } else {
+        tide_json_null(j, "first");
+        tide_json_null(j, "worst");
+        tide_json_null(j, "reason");
+    }
+    tide_json_close(j, '}');
+}
+
+static void add_plan(tide_json_out *j, const cli_replay_plan *p) {
+    tide_json_open(j, NULL, '{');
+    tide_json_text(j, "strategy", p->strategy);
+    tide_json_u64(j, "blocks", p->n_blocks);
+    tide_json_u64(j, "bytes", p->bytes);
+    tide_json_u64(j, "lower_bound_bytes", p->lower_bound_bytes);
+    tide_json_u64(j, "proved_bytes", p->proved_bytes);
+    tide_json_bool(j, "proven", p->proven);
+    tide_json_u64(j, "plan_time_ns", p->time_ns);
+    tide_json_close(j, '}');
+}
+
+static void add_result(tide_json_out *j, const cli_replay_report *report, const cli_replay_result *r) {
     tide_json_open(j, NULL, '{');
     tide_json_text(j, "allocator", r->allocator);
     tide_json_bool(j, "fits", r->n_failed == 0);
@@ -298,6 +428,7 @@ static void add_result(tide_json_out *j, const cli_replay_result *r) {
     tide_json_bytes(j, "wrong_bytes", r->wrong_bytes);
     tide_json_u64(j, "wrong_blocks", r->n_wrong_blocks);
     add_failure(j, "first_wrong", r->n_wrong_blocks > 0, &r->wrong);
+    add_like(j, report, r);
     tide_json_u64_if(j, "run", r->out_run > 0, (uint64_t)r->out_run);
     tide_json_close(j, '}');
 }
@@ -321,6 +452,7 @@ void cli_replay_json(tide_json_out *j, const cli_replay_report *r) {
     tide_json_u64_if(j, "run", s->run_id > 0, (uint64_t)s->run_id);
     add_part(j, s);
     tide_json_text(j, "device", tide_device_format(r->device, device, sizeof device));
+    tide_json_bool(j, "simulated", tide_sim_device_is(r->device));
     tide_json_u64_if(j, "limit_bytes", r->limit_bytes > 0, r->limit_bytes);
     tide_json_bool(j, "checked", r->checked);
     tide_json_u64(j, "clock_ns", r->clock_ns);
@@ -331,6 +463,9 @@ void cli_replay_json(tide_json_out *j, const cli_replay_report *r) {
     tide_json_u64_if(j, "plan_bytes", s->n_planned_runs > 0, s->plan_bytes);
     add_recorded(j, r);
     tide_json_open(j, "allocators", '[');
-    for (size_t i = 0; i < r->n_results; i++) add_result(j, &r->results[i]);
+    for (size_t i = 0; i < r->n_results; i++) add_result(j, r, &r->results[i]);
+    tide_json_close(j, ']');
+    tide_json_open(j, "plans", '[');
+    for (size_t i = 0; i < r->n_plans; i++) add_plan(j, &r->plans[i]);
     tide_json_close(j, ']');
 }

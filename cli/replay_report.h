@@ -16,6 +16,8 @@ typedef struct cli_replay_report {
     uint64_t clock_ns;
     cli_replay_result *results; ///< [n_results]
     size_t n_results;
+    cli_replay_plan *plans; ///< [n_plans]
+    size_t n_plans;
 } cli_replay_report;
 
 void cli_replay_print(const cli_replay_report *r);

@@ -38,6 +38,7 @@ typedef struct replaying {
     tide_map live;    // live_block
     tide_map streams; // stream_row
     cli_replay_pattern pattern;
+    cli_replay_beside beside;
     cli_replay_times *alloc_times, *free_times; // owned
     uint64_t requested_bytes;
     tide_observer observer;
@@ -114,7 +115,8 @@ static void note_moment(replaying *r, const tide_trace_event *e, const tide_allo
     cli_replay_result *out = r->out;
     raise(&out->active_peak_bytes, s->active_bytes);
     raise(&out->reserved_peak_bytes, s->reserved_bytes);
-    raise(&out->worst_idle_bytes, s->reserved_bytes - s->active_bytes);
+    if (!cli_replay_is_before(&r->beside.before, TIDE_MEM_ALLOC, e))
+        raise(&out->worst_idle_bytes, s->reserved_bytes - s->active_bytes);
     const uint64_t held = s->active_bytes - s->pending_bytes; // by blocks that were not given up
     if (held > r->requested_bytes) raise(&out->worst_rounding_bytes, held - r->requested_bytes);
     if (r->requested_bytes <= out->peak.requested_bytes) return;
@@ -241,6 +243,7 @@ static tide_status alloc_block(replaying *r, const tide_trace_event *e, tide_err
                                         .block_id = tide_block_new_id(),
                                         .tag = e->name};
     tide_error refused = TIDE_ERROR_INIT;
+    cli_replay_beside_alloc(&r->beside, e);
     const uint64_t begin = tide_now_ns();
     const tide_status st = tide_allocator_alloc(r->a, &request, &b.mem, &refused);
     const uint64_t end = tide_now_ns();
@@ -256,15 +259,39 @@ static tide_status alloc_block(replaying *r, const tide_trace_event *e, tide_err
     return keep(r, e, &b, err);
 }
 
-static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
-    replaying *r = ctx;
-    if (op == TIDE_MEM_ALLOC) return alloc_block(r, e, err);
-    if (op == TIDE_MEM_POOL_DISCARD) return discard(r, e, err);
-    live_block *b = op == TIDE_MEM_FREE_COMPLETED ? tide_map_find(&r->live, cli_replay_key(e)) : NULL;
+static tide_status take_segment(replaying *r, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
+    tide_stream_id stream = 0;
+    if (r->beside.adopts) TIDE_TRY(stream_of(r, e, &stream, err));
+    return cli_replay_beside_segment(&r->beside, op, e, stream, err);
+}
+
+static tide_status end_block(replaying *r, const tide_trace_event *e, tide_error *err) {
+    live_block *b = tide_map_find(&r->live, cli_replay_key(e));
     if (b == NULL) return TIDE_OK; // refused here, or not known: both are counted
     tide_stream_id stream;
     TIDE_TRY(stream_of(r, e, &stream, err));
     return free_block(r, b, stream, e, err);
+}
+
+static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
+    replaying *r = ctx;
+    switch (op) {
+    case TIDE_MEM_SEGMENT_ALLOC:
+    case TIDE_MEM_SEGMENT_FREE:
+        return take_segment(r, op, e, err);
+    case TIDE_MEM_POOL_DISCARD:
+        return discard(r, e, err);
+    case TIDE_MEM_ALLOC:
+        TIDE_TRY(alloc_block(r, e, err));
+        break;
+    case TIDE_MEM_FREE_COMPLETED:
+        TIDE_TRY(end_block(r, e, err));
+        break;
+    default:
+        return TIDE_OK;
+    }
+    cli_replay_beside_compare(&r->beside, op, e);
+    return TIDE_OK;
 }
 
 // ---- begin and end ----
@@ -330,7 +357,7 @@ static tide_status replay_with(replaying *r, tide_error *err) {
 
 /// The replay is a run of the recorder's trace.
 static tide_status replay_recorded(replaying *r, const char *name, tide_error *err) {
-    char device[32], model[192];
+    char device[32], model[224];
     snprintf(model, sizeof model, "%s%s%s", r->source->model, r->source->model[0] != '\0' ? ", " : "", name);
     const tide_run_info info = {.model = model,
                                 .source = r->source->path,
@@ -357,5 +384,6 @@ tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options 
     snprintf(out->allocator, sizeof out->allocator, "%s", name);
     replaying r = {
         .source = s, .options = o, .a = a, .out = out, .live = TIDE_MAP(live_block), .streams = TIDE_MAP(stream_row)};
+    cli_replay_beside_open(&r.beside, s, a, name, &out->like);
     return o->recorder != NULL ? replay_recorded(&r, name, err) : replay_with(&r, err);
 }

@@ -174,6 +174,7 @@ typedef struct counting {
     owner *owners; ///< [n_owners], owned
     size_t n_owners, cap_owners, latest;
     uint64_t requested_bytes, active_bytes, reserved_bytes;
+    cli_replay_before before;
 } counting;
 
 static bool is_owner(const owner *o, const tide_trace_event *e) {
@@ -211,11 +212,11 @@ static void raise(uint64_t *most, uint64_t value) {
 }
 static uint64_t above(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
-static void note_moment(counting *c, const tide_trace_event *e) {
+static void note_moment(counting *c, const tide_trace_event *e, bool is_before) {
     cli_replay_recorded *r = c->out;
     raise(&r->active_peak_bytes, c->active_bytes);
     raise(&r->reserved_peak_bytes, c->reserved_bytes);
-    raise(&r->worst_idle_bytes, above(c->reserved_bytes, c->active_bytes));
+    if (!is_before) raise(&r->worst_idle_bytes, above(c->reserved_bytes, c->active_bytes));
     raise(&r->worst_rounding_bytes, above(c->active_bytes, c->requested_bytes));
     if (c->requested_bytes <= r->peak.requested_bytes) return;
     r->peak = (cli_replay_moment){.event = e->id,
@@ -233,7 +234,7 @@ static void end_block(counting *c, live_block *b) {
     tide_map_take(&c->live, b);
 }
 
-static tide_status count_alloc(counting *c, const tide_trace_event *e, tide_error *err) {
+static tide_status count_alloc(counting *c, const tide_trace_event *e, bool is_before, tide_error *err) {
     live_block b = {
         .held = cli_replay_held_of(e), .requested_bytes = e->requested_bytes, .reserved_bytes = e->reserved_bytes};
     if (tide_map_find(&c->live, b.held.key) != NULL) {
@@ -249,7 +250,7 @@ static tide_status count_alloc(counting *c, const tide_trace_event *e, tide_erro
     c->out->n_live_at_begin += e->id < c->source->first_event;
     c->out->n_empty += b.requested_bytes == 0;
     raise(&c->out->largest_bytes, b.requested_bytes);
-    note_moment(c, e);
+    note_moment(c, e, is_before);
     return TIDE_OK;
 }
 
@@ -265,7 +266,9 @@ static tide_status count_discard(counting *c, const tide_trace_event *e, tide_er
 static tide_status count_event(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
     counting *c = ctx;
     size_t at;
-    if (op == TIDE_MEM_ALLOC) return count_alloc(c, e, err);
+    // Of a snapshot all segments come first: they are not idle because their blocks have not come yet.
+    const bool is_before = c->source->first_event <= 1 && cli_replay_is_before(&c->before, op, e);
+    if (op == TIDE_MEM_ALLOC) return count_alloc(c, e, is_before, err);
     if (op == TIDE_MEM_POOL_DISCARD) return count_discard(c, e, err);
     if (op == TIDE_MEM_OOM) c->out->n_failed++;
     if (op == TIDE_MEM_FREE_COMPLETED) {

@@ -3,10 +3,10 @@
 // Blocks of PyTorch's caching allocator by address. See torch_pool.h.
 #include "profiler/import/torch_pool.h"
 
+#include "core/memory/allocators/pytorch.h"
+
 enum { ROUND = 512, SMALL_REQUEST = 1 << 20 };
 #define NO_SEGMENT UINT64_MAX // of a block that lies where no segment is known: it leaves nothing behind
-
-static uint64_t round_up(uint64_t bytes, uint64_t to) { return (bytes + to - 1) / to * to; }
 
 static unsigned log2_of(uint64_t v) { return 63u - (unsigned)__builtin_clzll(v); }
 
@@ -17,12 +17,7 @@ static uint64_t divisions_of(const tide__torch_settings *s, uint64_t bytes) {
 }
 
 uint64_t tide__torch_round(const tide__torch_settings *s, uint64_t bytes) {
-    if (bytes < ROUND) return ROUND;
-    if (bytes > (uint64_t)INT64_MAX - ROUND) return bytes;
-    const uint64_t divisions = divisions_of(s, bytes);
-    if (divisions <= 1 || bytes <= ROUND * divisions) return round_up(bytes, ROUND);
-    const uint64_t floor = UINT64_C(1) << log2_of(bytes), step = floor >> log2_of(divisions);
-    return bytes == floor || step == 0 ? bytes : round_up(bytes, step);
+    return tide_pytorch_round(bytes, bytes > 0 ? divisions_of(s, bytes) : 0);
 }
 
 // ---- the two maps ----

@@ -124,6 +124,10 @@ tide_status tide_caller_create(void *memory, size_t size_bytes, size_t align_byt
  *     cuda_vmm                    stream_caching over ranges that get and lose memory in units
  *     pinned                      page-locked host memory for copies to and from the device
  *
+ * and of the simulated device (core/device/sim_device.h) cuda, cuda_caching, cuda_vmm and
+ *
+ *     pytorch[:OPTION,…]          what PyTorch's caching allocator would take (pytorch.h)
+ *
  * @param out  one reference, owned: tide_allocator_unref
  * @return TIDE_ERR_INVALID for another name or option, with the list as hint, and for an index that the device's type
  *         does not have; TIDE_ERR_NOT_IMPLEMENTED where the device is not there, or lacks what the allocator is made

@@ -6,13 +6,17 @@
 //
 //     text     name [ ":" key "=" value ]
 //
+// pytorch takes several options, in any order, with commas between them; it is there on the simulated device alone.
+//
 // The names on a device begin with "cuda" because that is what their users know them by. Each works on every type of
 // device whose table has what it is made over.
 #include <string.h>
 
 #include "core/base/text.h"
 #include "core/device/backend.h"
+#include "core/device/sim_device.h"
 #include "core/memory/allocators/allocators.h"
+#include "core/memory/allocators/pytorch.h"
 
 typedef tide_status (*create_fn)(tide_allocator **out, tide_error *err);
 
@@ -87,12 +91,42 @@ static const struct {
 };
 enum { N_ON_DEVICE = sizeof on_device / sizeof on_device[0] };
 
-// ---- both ----
+// ---- on the simulated device ----
+
+static tide_status pytorch(tide_device device, tide_allocator **out, tide_error *err) {
+    return tide_pytorch_create(device, NULL, out, err);
+}
+static tide_status pytorch_expandable(tide_device device, tide_allocator **out, tide_error *err) {
+    return tide_pytorch_create(device, &(tide_pytorch_options){.expandable_segments = true}, out, err);
+}
+
+static const struct {
+    const char *text;
+    create_on_fn create;
+} simulated[] = {
+    {"pytorch", pytorch},
+    {"pytorch:expandable_segments", pytorch_expandable},
+    {"cuda", tide_device_allocator_create},
+    {"cuda_caching", device_caching},
+    {"cuda_vmm", device_vmm},
+};
+enum { N_SIMULATED = sizeof simulated / sizeof simulated[0] };
+
+/// What stands behind the name of the allocator pytorch; NULL: it is another name.
+static const char *pytorch_options(const char *name) {
+    static const char own[] = "pytorch";
+    if (strncmp(name, own, sizeof own - 1) != 0) return NULL;
+    const char *const rest = name + sizeof own - 1;
+    return rest[0] == '\0' ? rest : rest[0] == ':' ? rest + 1 : NULL;
+}
+
+// ---- all ----
 
 const char *tide_allocator_name_at(size_t i) { return i < N_NAMED ? named[i].text : NULL; }
 
 const char *tide_allocator_name_on(tide_device device, size_t i) {
     if (device.type == TIDE_DEVICE_CPU) return tide_allocator_name_at(i);
+    if (tide_sim_device_is(device)) return i < N_SIMULATED ? simulated[i].text : NULL;
     return i < N_ON_DEVICE ? on_device[i].text : NULL;
 }
 
@@ -138,8 +172,14 @@ tide_status tide_allocator_create_by_name(const char *name, tide_allocator **out
 
 tide_status tide_allocator_create_on(tide_device device, const char *name, tide_allocator **out, tide_error *err) {
     TIDE_TRY(tide_device_require(device, err));
+    const char *const options = pytorch_options(name);
+    if (options != NULL) {
+        tide_pytorch_options opt;
+        TIDE_TRY(tide_pytorch_options_parse(options, &opt, err));
+        return tide_pytorch_create(device, &opt, out, err);
+    }
     if (device.type == TIDE_DEVICE_CPU) return tide_allocator_create_by_name(name, out, err);
     size_t i;
     TIDE_TRY(find(device, name, &i, err));
-    return on_device[i].create(device, out, err);
+    return (tide_sim_device_is(device) ? simulated[i].create : on_device[i].create)(device, out, err);
 }

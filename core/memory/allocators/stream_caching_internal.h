@@ -2,7 +2,7 @@
 //
 // stream_caching, inside: segments, their chunks, the free lists that idle chunks lie on, the uses that pending ones
 // wait for. How they hang together is drawn in stream_caching.c. Included by stream_caching*.c, pinned.c and their
-// tests.
+// tests; pytorch*.c takes chunks, segments and the tree from here.
 //
 // Everything here is guarded by tide__sc.lock; functions are called with the lock held unless they say otherwise.
 #ifndef TIDE_CORE_MEMORY_ALLOCATORS_STREAM_CACHING_INTERNAL_H

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+//
+// pytorch: what PyTorch's caching allocator makes of a sequence of requests, with its settings, on the simulated device
+// alone: it gives addresses without memory. pytorch.c's head comment has the rules.
+#ifndef TIDE_CORE_MEMORY_ALLOCATORS_PYTORCH_H
+#define TIDE_CORE_MEMORY_ALLOCATORS_PYTORCH_H
+
+#include "core/device/device_ops.h"
+#include "core/memory/allocator.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// All zero: as PyTorch is without PYTORCH_CUDA_ALLOC_CONF.
+typedef struct tide_pytorch_options {
+    uint64_t max_split_bytes;   ///< blocks of this size and above are never cut; 0: no limit. Above 20 MiB
+    uint32_t roundup_divisions; ///< steps between two powers of two that requests are rounded up to; 0: steps of 512 B
+    double gc_threshold;        ///< share of the device's memory above which old blocks are given back; 0: never
+    bool expandable_segments;
+} tide_pytorch_options;
+
+/**
+ * Options from a text, any of these in any order, with commas between them; "" has none:
+ *
+ *     max_split_size=512MiB,roundup_power2_divisions=4,garbage_collection_threshold=0.8,expandable_segments
+ *
+ * @return TIDE_ERR_INVALID for another text or a value that PyTorch refuses, with what there is as hint
+ */
+tide_status tide_pytorch_options_parse(const char *text, tide_pytorch_options *out, tide_error *err) TIDE_NODISCARD;
+/// Whether `text` begins with the name of an option: what stands behind a comma is one of them, or another allocator.
+bool tide_pytorch_is_option(const char *text);
+/// What a request of `bytes` is rounded up to, with so many divisions (0 and 1: none). Pure.
+uint64_t tide_pytorch_round(uint64_t bytes, uint64_t divisions);
+
+/// @param opt  NULL: none set. @return TIDE_ERR_NOT_IMPLEMENTED for a device that is not simulated; TIDE_ERR_NOMEM
+tide_status tide_pytorch_create(tide_device device, const tide_pytorch_options *opt, tide_allocator **out,
+                                tide_error *err) TIDE_NODISCARD;
+bool tide_pytorch_is(const tide_allocator *a);
+
+// What was there before the first request. `a` is such an allocator.
+
+/// A segment that the recorded program had, at its address: empty, of `stream`. What tide_sim_device_take_at returns.
+tide_status tide_pytorch_adopt(tide_allocator *a, void *address, size_t size_bytes, tide_stream_id stream,
+                               tide_error *err) TIDE_NODISCARD;
+/// The next request gets the `held_bytes` at `address` if they lie free in one adopted segment; if not it is served
+/// like any other. Fast for addresses that rise.
+void tide_pytorch_place_next(tide_allocator *a, const void *address, size_t held_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
