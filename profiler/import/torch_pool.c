@@ -97,9 +97,12 @@ static tide_status cut(tide__torch_pool *p, tide__pool_block *b, uint64_t addres
     return put(p, &(tide__pool_block){first, bytes, was.segment, false});
 }
 
-tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t address, uint64_t bytes) {
-    tide__pool_block *b = block_at(p, address);
-    if (b != NULL && b->is_free && b->bytes >= bytes) return cut(p, b, address, bytes);
+tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t free_begin, uint64_t address, uint64_t bytes) {
+    tide__pool_block *b = block_at(p, free_begin);
+    const uint64_t before = address - free_begin;
+    if (b != NULL && b->is_free && address >= free_begin && before <= b->bytes && b->bytes - before >= bytes)
+        return cut(p, b, address, bytes);
+    b = block_at(p, address);
     if (b != NULL) take(p, b);
     return put(p, &(tide__pool_block){address + 1, bytes, NO_SEGMENT, false});
 }

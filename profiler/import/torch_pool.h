@@ -40,8 +40,9 @@ tide_status tide__torch_pool_add(tide__torch_pool *p, uint64_t address, uint64_t
                                  bool is_expandable) TIDE_NODISCARD;
 /// It gave the range back: free blocks in it go.
 tide_status tide__torch_pool_remove(tide__torch_pool *p, uint64_t address, uint64_t bytes) TIDE_NODISCARD;
-/// A block that is there already and holds `bytes`.
-tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t address, uint64_t bytes) TIDE_NODISCARD;
+/// A block that is there already and holds `bytes`, in the free block that begins at `free_begin`.
+tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t free_begin, uint64_t address,
+                                 uint64_t bytes) TIDE_NODISCARD;
 /// A block of `requested` bytes at `address`. *held: what it holds.
 tide_status tide__torch_pool_alloc(tide__torch_pool *p, uint64_t address, uint64_t requested,
                                    uint64_t *held) TIDE_NODISCARD;

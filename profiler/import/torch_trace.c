@@ -307,7 +307,8 @@ static int by_address(const void *a, const void *b) {
     return (x->address > y->address) - (x->address < y->address);
 }
 
-static tide_status begin_block(importer *m, device *d, const before *b, int64_t name, tide_error *err) {
+static tide_status begin_block(importer *m, device *d, const before *b, uint64_t free_begin, int64_t name,
+                               tide_error *err) {
     live entry = {.key = b->address + 1,
                   .block_id = m->next_block++,
                   .bytes = b->bytes,
@@ -316,12 +317,32 @@ static tide_status begin_block(importer *m, device *d, const before *b, int64_t 
                   .name = (int32_t)name,
                   .is_requested = b->is_pending};
     if (b->stack != 0) TIDE_TRY(tide__torch_stacks_of(&m->stacks, b->stack, &entry.scope, &entry.name, err));
-    if (tide__torch_pool_put(&d->pool, b->address, b->held) != TIDE_OK || !tide_map_put(&d->live, &entry))
+    if (tide__torch_pool_put(&d->pool, free_begin, b->address, b->held) != TIDE_OK || !tide_map_put(&d->live, &entry))
         return no_memory(m, err);
     TIDE_TRY(put_alloc(m, d, m->begin_ns, &entry, err));
     m->report->n_blocks_before++;
     m->report->bytes_before += b->bytes;
     return b->is_pending ? put_end(m, d, TIDE_MEM_FREE_REQUESTED, m->begin_ns, &entry, err) : TIDE_OK;
+}
+
+/// Where the free block begins that the next block of before lies in: blocks and segments come by rising address.
+typedef struct free_cursor {
+    const device *d;
+    size_t segment;
+    uint64_t begin;
+} free_cursor;
+
+static uint64_t free_before(free_cursor *c, uint64_t address) {
+    const before *g = c->d->segments;
+    while (c->segment < c->d->n_segments && address - g[c->segment].address >= g[c->segment].bytes) {
+        if (address < g[c->segment].address) break; // in no segment
+        const before *next = &g[++c->segment];
+        if (c->segment == c->d->n_segments) break;
+        const bool goes_on = next->is_expandable && next[-1].is_expandable && // they are one
+                             next->address == next[-1].address + next[-1].bytes;
+        if (!goes_on) c->begin = next->address;
+    }
+    return c->begin;
 }
 
 static tide_status begin_device(importer *m, device *d, tide_error *err) {
@@ -334,10 +355,12 @@ static tide_status begin_device(importer *m, device *d, tide_error *err) {
         if (tide__torch_pool_add(&d->pool, g->address, g->bytes, g->is_expandable) != TIDE_OK) return no_memory(m, err);
         TIDE_TRY(put_segment(m, d, true, m->begin_ns, g->address, g->bytes, g->stream, 0, err));
     }
+    free_cursor free = {.d = d, .begin = d->n_segments > 0 ? d->segments[0].address : 0};
     for (size_t i = 0; i < d->n_blocks; i++) {
         // Two that were at one address one after the other: the second was allocated where no event tells.
         if (tide_map_find(&d->live, d->blocks[i].address + 1) != NULL) continue;
-        TIDE_TRY(begin_block(m, d, &d->blocks[i], name, err));
+        TIDE_TRY(begin_block(m, d, &d->blocks[i], free_before(&free, d->blocks[i].address), name, err));
+        free.begin = d->blocks[i].address + d->blocks[i].held;
     }
     d->last_ns = m->begin_ns;
     return TIDE_OK;

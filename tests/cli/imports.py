@@ -546,7 +546,7 @@ class Real(Made):
                 held = {a % (1 << 64): r for a, r in ask(out, "SELECT address, reserved_bytes FROM block WHERE free_event IS NULL")}
                 self.assertEqual(states.keys(), held.keys())
                 self.assertEqual({a: (states[a], held[a]) for a in states if states[a] != held[a]}, {})
-                self.assertLessEqual(said["inexact_blocks"], len(states) // 50)  # gone by then
+                self.assertEqual(said["inexact_blocks"], 0)
                 for by in ("module", "function", "file", "library", "stack", "category", "scope"):
                     groups = self.json("trace", out, "--at", "peak", "--by", by)["groups"]
                     self.assertEqual(sum(g["requested_bytes"] for g in groups), want["peak"], by)
