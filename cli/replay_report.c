@@ -230,8 +230,9 @@ static void print_like(const cli_replay_report *r, const cli_replay_result *resu
         return;
     }
     if (l->n_adopted > 0)
-        printf("%s: begins with the %" PRIu64 " segments that were there before (%s), and the blocks in them\n",
-               result->allocator, l->n_adopted, tide_format_bytes(l->adopted_bytes, a, sizeof a));
+        printf("%s: begins with the %" PRIu64 " segment%s of before (%s), and the blocks in %s\n", result->allocator,
+               l->n_adopted, l->n_adopted == 1 ? "" : "s", tide_format_bytes(l->adopted_bytes, a, sizeof a),
+               l->n_adopted == 1 ? "it" : "them");
     if (l->n_moments == 0) return;
     if (l->n_apart == 0) {
         printf("%s: has reserved what was recorded at each of %" PRIu64 " moments\n", result->allocator, l->n_moments);

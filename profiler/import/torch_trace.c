@@ -267,26 +267,15 @@ static tide_status put_segment(importer *m, device *d, bool begin, int64_t t_ns,
     return put(m, &e, err);
 }
 
-/// `b` lies in the map or goes there.
-static tide_status put_alloc(importer *m, device *d, int64_t t_ns, const live *b, tide_error *err) {
-    tide__event e = event_of(m, d, TIDE_MEM_ALLOC, t_ns);
-    e.block_id = b->block_id;
-    e.requested_bytes = (int64_t)b->bytes;
-    e.reserved_bytes = (int64_t)b->held;
-    e.address = (int64_t)(b->key - 1);
-    e.stream = (int64_t)b->stream;
-    e.scope_id = b->scope;
-    e.tag_id = b->name;
-    return put(m, &e, err);
-}
-
-static tide_status put_end(importer *m, device *d, tide_memory_op op, int64_t t_ns, const live *b, tide_error *err) {
+/// An event of the block `b`.
+static tide_status put_block(importer *m, device *d, tide_memory_op op, int64_t t_ns, const live *b, tide_error *err) {
     tide__event e = event_of(m, d, op, t_ns);
     e.block_id = b->block_id;
     e.requested_bytes = (int64_t)b->bytes;
     e.reserved_bytes = (int64_t)b->held;
     e.address = (int64_t)(b->key - 1);
     e.stream = (int64_t)b->stream;
+    e.scope_id = op == TIDE_MEM_ALLOC ? b->scope : 0;
     e.tag_id = b->name;
     return put(m, &e, err);
 }
@@ -319,10 +308,10 @@ static tide_status begin_block(importer *m, device *d, const before *b, uint64_t
     if (b->stack != 0) TIDE_TRY(tide__torch_stacks_of(&m->stacks, b->stack, &entry.scope, &entry.name, err));
     if (tide__torch_pool_put(&d->pool, free_begin, b->address, b->held) != TIDE_OK || !tide_map_put(&d->live, &entry))
         return no_memory(m, err);
-    TIDE_TRY(put_alloc(m, d, m->begin_ns, &entry, err));
+    TIDE_TRY(put_block(m, d, TIDE_MEM_ALLOC, m->begin_ns, &entry, err));
     m->report->n_blocks_before++;
     m->report->bytes_before += b->bytes;
-    return b->is_pending ? put_end(m, d, TIDE_MEM_FREE_REQUESTED, m->begin_ns, &entry, err) : TIDE_OK;
+    return b->is_pending ? put_block(m, d, TIDE_MEM_FREE_REQUESTED, m->begin_ns, &entry, err) : TIDE_OK;
 }
 
 /// Where the free block begins that the next block of before lies in: blocks and segments come by rising address.
@@ -373,7 +362,7 @@ static tide_status take_alloc(importer *m, device *d, const tide__torch_event *e
     TIDE_TRY(tide__torch_stacks_of(&m->stacks, e->stack, &b.scope, &b.name, err));
     live *old = tide_map_find(&d->live, b.key);
     if (old != NULL) { // its free is not in the file
-        TIDE_TRY(put_end(m, d, TIDE_MEM_FREE_COMPLETED, t_ns, old, err));
+        TIDE_TRY(put_block(m, d, TIDE_MEM_FREE_COMPLETED, t_ns, old, err));
         if (tide__torch_pool_free(&d->pool, e->addr) != TIDE_OK) return no_memory(m, err);
         tide_map_take(&d->live, old);
         m->report->n_contradictions++;
@@ -381,7 +370,7 @@ static tide_status take_alloc(importer *m, device *d, const tide__torch_event *e
     if (tide__torch_pool_alloc(&d->pool, e->addr, e->size, &b.held) != TIDE_OK || !tide_map_put(&d->live, &b))
         return no_memory(m, err);
     m->report->n_blocks++;
-    return put_alloc(m, d, t_ns, &b, err);
+    return put_block(m, d, TIDE_MEM_ALLOC, t_ns, &b, err);
 }
 
 static tide_status take_end(importer *m, device *d, const tide__torch_event *e, int64_t t_ns, tide_error *err) {
@@ -391,7 +380,7 @@ static tide_status take_end(importer *m, device *d, const tide__torch_event *e, 
         m->report->n_contradictions++;
         return TIDE_OK;
     }
-    TIDE_TRY(put_end(m, d, is_end ? TIDE_MEM_FREE_COMPLETED : TIDE_MEM_FREE_REQUESTED, t_ns, b, err));
+    TIDE_TRY(put_block(m, d, is_end ? TIDE_MEM_FREE_COMPLETED : TIDE_MEM_FREE_REQUESTED, t_ns, b, err));
     b->is_requested = true;
     if (!is_end) return TIDE_OK;
     tide_map_take(&d->live, b);

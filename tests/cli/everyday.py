@@ -274,6 +274,15 @@ def _(t, typed):
     t.assertRegex(t.type(typed), r"step adam.py +0 +1 +0 +4194304 +\+4194304")
 
 
+@line("tidemark replay s.pickle --allocator pytorch,pytorch:expandable_segments --strategy search")
+def _(t, typed):
+    t.write("s.pickle", pickle.dumps(imports.snapshot(imports.small()), protocol=4))
+    said = t.type(typed)
+    t.assertIn("pytorch: has reserved what was recorded at each of", said)
+    t.assertRegex(said, r"(?m)^plan: search +12\.00 MiB")
+    t.assertIn("simulated", said)
+
+
 @line("tidemark trace old.db --compare new.db")
 def _(t, typed):
     t.traces()
