@@ -342,7 +342,7 @@ class ByHand(Case):
         self.assertEqual((a["reserved_peak_bytes"], a["beside_recorded"]["moments"], a["beside_recorded"]["moments_apart"]),
                          (34 * MIB, 3, 0))
         self.assertEqual((other["reserved_peak_bytes"], other["begins_with_segments"], other["beside_recorded"]), (40 * MIB, 0, None))
-        self.assertIn("begins with the 1 segments", self.ok("replay", path).stdout)
+        self.assertIn("begins with the 1 segment of before", self.ok("replay", path).stdout)
 
     def test_a_free_that_waits(self):
         """What a stream still uses is not given out again: the second 30 MiB are a segment of their own."""
