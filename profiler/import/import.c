@@ -17,6 +17,7 @@
 const char *tide_import_format_name(tide_import_format format) {
     static const char *const names[] = {[TIDE_IMPORT_UNKNOWN] = "no recording of a known tool",
                                         [TIDE_IMPORT_TORCH] = "a memory snapshot of PyTorch",
+                                        [TIDE_IMPORT_NSIGHT] = "an export of Nsight Systems",
                                         [TIDE_IMPORT_RMM] = "a log of RMM"};
     return names[format];
 }
@@ -43,6 +44,9 @@ tide_import_format tide_import_look(const char *path) {
     if (n < 2) return TIDE_IMPORT_UNKNOWN;
     head[n] = '\0';
     if ((unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) return TIDE_IMPORT_TORCH;
+    if (n >= 100 && memcmp(head, "SQLite format 3", 16) == 0) // a trace says so itself, at byte 68
+        return memcmp(head + 68, "tide", 4) != 0 && tide__import_is_nsight(path) ? TIDE_IMPORT_NSIGHT
+                                                                                 : TIDE_IMPORT_UNKNOWN;
     return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
 }
 
@@ -57,17 +61,16 @@ static tide_status put_facts(tide__new_trace *out, const char *path, const tide_
     return tide__new_trace_meta_int(out, "imported_unlike_state", (int64_t)r->n_elsewhere, err);
 }
 
-static tide_status put_process(tide__new_trace *out, const char *path, tide_error *err) {
-    const tide__sql *s;
-    int64_t id;
-    TIDE_TRY(tide__new_trace_sql(out, &s, err));
-    return tide__store_add_process(out->store, 0, -1, path, NULL, out->first_ns, &id, err);
-}
-
-static tide_status end_process(tide__new_trace *out, tide_error *err) {
+static tide_status put_processes(tide__new_trace *out, const char *path, const tide_import_report *r, tide_error *err) {
     const tide__sql *s;
     TIDE_TRY(tide__new_trace_sql(out, &s, err));
-    return tide__store_end_process(out->store, 1, "closed", out->last_ns, err);
+    for (size_t i = 0; i == 0 || i < r->n_processes; i++) {
+        int64_t id;
+        const int64_t pid = i < r->n_processes ? r->pids[i] : 0;
+        TIDE_TRY(tide__store_add_process(out->store, pid, -1, path, NULL, out->first_ns, &id, err));
+        TIDE_TRY(tide__store_end_process(out->store, id, "closed", out->last_ns, err));
+    }
+    return TIDE_OK;
 }
 
 /// A file beside the new trace that has no name: it goes with its last reader, however that ends.
@@ -101,10 +104,19 @@ static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out
 
 static tide_status import_into(FILE *in, const char *path, tide__new_trace *out, tide_import_report *r,
                                tide_error *err) {
-    TIDE_TRY((r->format == TIDE_IMPORT_RMM ? tide__import_rmm : import_torch)(in, path, out, r, err));
-    TIDE_TRY(put_process(out, path, err));
+    switch (r->format) {
+    case TIDE_IMPORT_RMM:
+        TIDE_TRY(tide__import_rmm(in, path, out, r, err));
+        break;
+    case TIDE_IMPORT_NSIGHT:
+        TIDE_TRY(tide__import_nsight(in, path, out, r, err));
+        break;
+    default:
+        TIDE_TRY(import_torch(in, path, out, r, err));
+        break;
+    }
+    TIDE_TRY(put_processes(out, path, r, err));
     TIDE_TRY(put_facts(out, path, r, err));
-    TIDE_TRY(end_process(out, err));
     return tide__new_trace_finish(out, NULL, err);
 }
 
@@ -117,7 +129,8 @@ tide_status tide_import_file(const char *path, const char *out_path, tide_import
     tide_status st = TIDE_OK;
     if (own.format == TIDE_IMPORT_UNKNOWN) {
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot import '%s': it is no recording of a known tool", path);
-        tide_error_hint(err, "memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot) and logs of RMM are read");
+        tide_error_hint(err,
+                        "memory snapshots of PyTorch, exports of Nsight Systems (SQLite) and logs of RMM are read");
     }
     if (st == TIDE_OK) st = tide__new_trace_create(&out, out_path, err);
     if (st == TIDE_OK) {

@@ -11,8 +11,9 @@
 
 typedef enum tide_import_format {
     TIDE_IMPORT_UNKNOWN,
-    TIDE_IMPORT_TORCH, ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
-    TIDE_IMPORT_RMM,   ///< log of RMM's logging adaptor, a CSV
+    TIDE_IMPORT_TORCH,  ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
+    TIDE_IMPORT_NSIGHT, ///< export of Nsight Systems, SQLite
+    TIDE_IMPORT_RMM,    ///< log of RMM's logging adaptor, a CSV
 } tide_import_format;
 
 /// What a format is called in messages: "a memory snapshot of PyTorch".
@@ -21,6 +22,7 @@ const char *tide_import_format_name(tide_import_format format);
 /// plain file, or is no format that is read here. Reads some bytes.
 tide_import_format tide_import_look(const char *path);
 
+enum { TIDE_IMPORT_MAX_PROCESSES = 64 };
 /// What came of it.
 typedef struct tide_import_report {
     tide_import_format format;
@@ -32,6 +34,8 @@ typedef struct tide_import_report {
     uint64_t n_elsewhere;               ///< blocks whose real size does not follow from where they lie
     uint64_t n_unknown_frees;  ///< of blocks whose allocation is not in the file, and that are not in the trace
     uint64_t n_contradictions; ///< blocks at the end that events and state tell differently
+    int64_t pids[TIDE_IMPORT_MAX_PROCESSES]; ///< [n_processes] of the system; none where the file tells none
+    size_t n_processes;
 } tide_import_report;
 
 /**

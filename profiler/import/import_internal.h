@@ -9,6 +9,7 @@
 //     torch_stacks.c   its stacks as scopes
 //     torch_trace.c    its events as those of a trace
 //     rmm_csv.c        logs of RMM
+//     nsight.c         exports of Nsight Systems
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 #define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 
@@ -19,6 +20,11 @@
 /// All of the snapshot into the trace, which is empty.
 tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__new_trace *out,
                               tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+/// Whether an SQLite file is an export of Nsight Systems.
+bool tide__import_is_nsight(const char *path);
+/// All memory events of an export; `in` is not used.
+tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
+                                tide_error *err) TIDE_NODISCARD;
 /// All lines of a log.
 tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) TIDE_NODISCARD;

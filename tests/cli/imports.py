@@ -10,6 +10,7 @@ import pickle
 import pickletools
 import random
 import re
+import sqlite3
 import struct
 import unittest
 
@@ -459,6 +460,120 @@ class Bad(Made):
         self.bad({"segments": [], "device_traces": [m.events, list(m.events)]}, "two lists")
         m.events.append(m.events[0])
         self.bad(snapshot(m), "two lists")
+
+
+class Nsight(Made):
+    """Exports as Nsight Systems writes them: with enums of their own, columns by version of the schema."""
+    KINDS = ["PAGEABLE", "PINNED", "DEVICE", "ARRAY", "MANAGED", "DEVICE_STATIC", "MANAGED_STATIC", "UNKNOWN"]
+    PID = 0x1_0012_34_000000  # hardware and VM above, then the process 0x1234, then the thread
+
+    def export(self, rows, columns=("name", "correlationId", "streamId"), calls=True, memory=True, shift=0):
+        """`rows`: (start, pid, device, address, bytes, kind, operation, name, correlation, stream)."""
+        path = self.dir / "n.sqlite"
+        path.unlink(missing_ok=True)
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE META_DATA_EXPORT(name TEXT NOT NULL, value TEXT)")
+        db.execute("CREATE TABLE ENUM_CUDA_MEM_KIND(id INTEGER PRIMARY KEY, name TEXT, label TEXT)")
+        db.execute("CREATE TABLE ENUM_CUDA_DEV_MEM_EVENT_OPER(id INTEGER PRIMARY KEY, name TEXT, label TEXT)")
+        db.executemany("INSERT INTO ENUM_CUDA_MEM_KIND VALUES(?, ?, '')", [(i + shift, f"CUDA_MEMOPR_MEMORY_KIND_{k}") for i, k in enumerate(self.KINDS)])
+        db.executemany("INSERT INTO ENUM_CUDA_DEV_MEM_EVENT_OPER VALUES(?, ?, '')",
+                       [(i + shift, f"CUDA_DEV_MEM_EVENT_OPR_{o}") for i, o in enumerate(("ALLOCATION", "DEALLOCATION"))])
+        if calls:
+            db.execute("CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT NOT NULL)")
+            db.execute("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start INTEGER, globalTid INTEGER, correlationId INTEGER, nameId INTEGER)")
+            db.execute("INSERT INTO StringIds VALUES(7, 'cudaMallocAsync_v11020')")
+            db.execute("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(0, ?, 5, 7)", (self.PID | 77,))
+        if memory:
+            names = ["start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", *columns]
+            db.execute(f"CREATE TABLE CUDA_GPU_MEMORY_USAGE_EVENTS({', '.join(names)})")
+            for row in rows:
+                fields = dict(zip(("start", "globalPid", "deviceId", "address", "bytes", "memKind", "memoryOperationType", "name", "correlationId", "streamId"), row))
+                fields["memKind"] += shift
+                fields["memoryOperationType"] += shift
+                db.execute(f"INSERT INTO CUDA_GPU_MEMORY_USAGE_EVENTS VALUES({', '.join('?' * len(names))})", [fields[n] for n in names])
+        db.commit()
+        db.close()
+        return path
+
+    def rows_of_all(self):
+        return [(100 + k, self.PID, 1, 4096 * k, 10 + k, k, 0, "v" if k == 5 else None, 5 if k == 2 else 0, 3) for k in range(8)]
+
+    def test_kinds_calls_and_enums(self):
+        for shift in (0, 40):  # numbers are those of the file
+            said = self.json("import", self.export(self.rows_of_all(), shift=shift), "-o", self.dir / "t.db")
+            self.assertEqual((said["events"], said["blocks"]), (8, 8))
+            self.assertEqual(ask(self.dir / "t.db", "SELECT kind, device, allocator, name, requested_bytes, stream, t_ns FROM events ORDER BY event_id"),
+                             [("HostPageable", "cpu", "cuda", "", 10, 3, 100), ("HostPinned", "cpu", "cuda", "", 11, 3, 101),
+                              ("Default", "cuda:1", "cudaMallocAsync", "", 12, 3, 102), ("Default", "cuda:1", "cuda", "", 13, 3, 103),
+                              ("Default", "cuda:1", "cuda", "", 14, 3, 104), ("Persistent", "cuda:1", "module", "v", 15, 3, 105),
+                              ("Persistent", "cuda:1", "module", "", 16, 3, 106), ("Default", "cuda:1", "cuda", "", 17, 3, 107)])
+            self.assertEqual(ask(self.dir / "t.db", "SELECT pid FROM process"), [(0x1234,)])
+            self.assertEqual(ask(self.dir / "t.db", "SELECT number FROM thread ORDER BY number"), [(1,), (77,)])
+
+    def test_older_columns(self):
+        said = self.json("import", self.export(self.rows_of_all(), columns=(), calls=False), "-o", self.dir / "t.db")
+        self.assertEqual(said["events"], 8)
+
+    def test_processes_and_frees(self):
+        other = self.PID + (1 << 24)
+        said = self.json("import", self.export([(1, self.PID, 0, 4096, 10, 2, 0, None, 0, 0), (2, other, 0, 4096, 20, 2, 0, None, 0, 0),
+                                                (3, self.PID, 0, 4096, 10, 2, 1, None, 0, 0), (4, self.PID, 0, 9, 10, 2, 1, None, 0, 0),
+                                                (5, other, 0, 4096, 30, 2, 0, None, 0, 0)]), "-o", self.dir / "t.db")
+        self.assertEqual((said["unknown_frees"], said["contradictions"]), (1, 1))
+        self.assertEqual(ask(self.dir / "t.db", "SELECT requested_bytes, free_ns FROM block ORDER BY alloc_ns"), [(10, 3), (20, 5), (30, None)])
+        self.assertEqual(ask(self.dir / "t.db", "SELECT pid FROM process ORDER BY id"), [(0x1234,), (0x1235,)])
+        self.assertEqual(self.ok("trace", self.dir / "t.db", "--check").returncode, 0)
+        for args in (["tui", "--once"], ["report", "-o", self.dir / "r.html"], ["trace"]):
+            self.ok(args[0], self.dir / "n.sqlite", *args[1:])
+
+    def test_bad_exports(self):
+        good = (1, self.PID, 0, 4096, 10, 2, 0, None, 0, 0)
+        self.refused(3, "import", self.export([], memory=False), "-o", self.dir / "t.db", says=["CUDA_GPU_MEMORY_USAGE_EVENTS", "--cuda-memory-usage=true"])
+        self.ok("import", self.export([]), "-o", self.dir / "t.db")
+        (self.dir / "t.db").unlink()
+        for place, value, says in ((0, -1, "start"), (0, "x", "start"), (2, 999, "deviceId"), (4, -5, "bytes"), (4, "x", "bytes"), (5, 99, "memKind"),
+                                   (6, 9, "memoryOperationType")):
+            row = list(good)
+            row[place] = value
+            with self.subTest(place=place, value=value):
+                self.refused(3, "import", self.export([good, row]), "-o", self.dir / "t.db", says=[says, "row 2"])
+        many = [(i, self.PID + (i << 24), *good[2:]) for i in range(65)]
+        self.refused(3, "import", self.export(many), "-o", self.dir / "t.db", says=["64 processes"])
+        whole = self.export(self.rows_of_all() * 200).read_bytes()
+        rng = random.Random(4)
+        for n in [200, 4096, len(whole) // 2] + [0] * 30:
+            changed = bytearray(whole[:n] if n else whole)
+            for _ in range(0 if n else 40):
+                changed[rng.randrange(100, len(changed))] = rng.randrange(256)
+            (self.dir / "n.sqlite").write_bytes(changed)
+            self.assertIn(run("import", self.dir / "n.sqlite", "-o", self.dir / "t.db").returncode, (0, 3))
+        # A view in place of the table that never ends.
+        (self.dir / "n.sqlite").unlink()
+        db = sqlite3.connect(self.dir / "n.sqlite")
+        db.execute("CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT)")
+        db.execute("""CREATE VIEW CUDA_GPU_MEMORY_USAGE_EVENTS AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r)
+                      SELECT n AS start, 0 AS globalPid, 0 AS deviceId, n AS address, 1 AS bytes, 0 AS memKind, 0 AS memoryOperationType FROM r""")
+        db.commit()
+        db.close()
+        self.refused(3, "import", self.dir / "n.sqlite", "-o", self.dir / "t.db")
+
+    @unittest.skipUnless((SHARED / "data" / "nsight").is_dir(), "the folder of shared exports is not there")
+    def test_a_real_one(self):
+        """Live bytes by kind of memory, event by event, as SQL over the export itself says."""
+        path = SHARED / "data" / "nsight" / "gemm_tiled_10000.sqlite"
+        said = self.json("import", path, "-o", self.dir / "t.db")
+        kinds = {1: "HostPinned", 2: "Default", 5: "Persistent"}
+        want, live = [], collections.Counter()
+        for start, kind, op, size in ask(path, "SELECT start, memKind, memoryOperationType, bytes FROM CUDA_GPU_MEMORY_USAGE_EVENTS ORDER BY start"):
+            live[kinds[kind]] += -size if op else size
+            want.append((start, kinds[kind], live[kinds[kind]]))
+        got, live = [], collections.Counter()
+        for t_ns, kind, op, size in ask(self.dir / "t.db", "SELECT t_ns, kind, op, requested_bytes FROM events ORDER BY event_id"):
+            live[kind] += size if op == "alloc" else -size
+            got.append((t_ns, kind, live[kind]))
+        self.assertEqual(got, want)
+        self.assertEqual((said["events"], said["unknown_frees"], said["contradictions"]), (21, 0, 0))
+        self.assertEqual({a for a, in ask(self.dir / "t.db", "SELECT DISTINCT allocator FROM events")}, {"cudaHostAlloc", "cudaMalloc", "module"})
 
 
 class Rmm(Made):
