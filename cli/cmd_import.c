@@ -18,11 +18,11 @@ static const char help[] =
     "  -o TRACE            the trace that is written; needed\n"
     "  --force             replace a file at TRACE that is no trace\n"
     "  --json              what was read, as JSON\n\n"
-    "Read are memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, pickle protocols 2 "
-    "to 5; nothing in one is\n"
-    "imported or called), exports of Nsight Systems\n"
-    "(SQLite, with --cuda-memory-usage=true) and logs of RMM's logging adaptor (CSV). Commands that look at traces "
-    "take such a file itself.\n"
+    "Read are memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, pickle protocols 2 to 5; nothing in one "
+    "is\n"
+    "imported or called), exports of Nsight Systems (SQLite, with --cuda-memory-usage=true), text of heaptrack (zstd "
+    "-d)\n"
+    "and logs of RMM's logging adaptor (CSV). Commands that look at traces take such a file itself.\n"
     "Example: tidemark import snapshot.pickle -o snapshot.db\n";
 
 static int run(int argc, char **argv);

@@ -18,6 +18,7 @@ const char *tide_import_format_name(tide_import_format format) {
     static const char *const names[] = {[TIDE_IMPORT_UNKNOWN] = "no recording of a known tool",
                                         [TIDE_IMPORT_TORCH] = "a memory snapshot of PyTorch",
                                         [TIDE_IMPORT_NSIGHT] = "an export of Nsight Systems",
+                                        [TIDE_IMPORT_HEAPTRACK] = "a recording of heaptrack",
                                         [TIDE_IMPORT_RMM] = "a log of RMM"};
     return names[format];
 }
@@ -31,6 +32,12 @@ static bool is_rmm(const char *head) {
         if (at == NULL || (end != NULL && at > end)) return false;
     }
     return true;
+}
+
+/// "v 10400 3" alone in the first line, then lines of one letter and a blank.
+static bool is_heaptrack(const char *head) {
+    const size_t digits = strspn(head + (head[0] == 'v' && head[1] == ' ' ? 2 : 0), "0123456789abcdef ");
+    return head[0] == 'v' && head[1] == ' ' && digits >= 3 && head[2 + digits] == '\n';
 }
 
 tide_import_format tide_import_look(const char *path) {
@@ -47,6 +54,7 @@ tide_import_format tide_import_look(const char *path) {
     if (n >= 100 && memcmp(head, "SQLite format 3", 16) == 0) // a trace says so itself, at byte 68
         return memcmp(head + 68, "tide", 4) != 0 && tide__import_is_nsight(path) ? TIDE_IMPORT_NSIGHT
                                                                                  : TIDE_IMPORT_UNKNOWN;
+    if (is_heaptrack(head)) return TIDE_IMPORT_HEAPTRACK;
     return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
 }
 
@@ -108,6 +116,9 @@ static tide_status import_into(FILE *in, const char *path, tide__new_trace *out,
     case TIDE_IMPORT_RMM:
         TIDE_TRY(tide__import_rmm(in, path, out, r, err));
         break;
+    case TIDE_IMPORT_HEAPTRACK:
+        TIDE_TRY(tide__import_heaptrack(in, path, out, r, err));
+        break;
     case TIDE_IMPORT_NSIGHT:
         TIDE_TRY(tide__import_nsight(in, path, out, r, err));
         break;
@@ -129,8 +140,8 @@ tide_status tide_import_file(const char *path, const char *out_path, tide_import
     tide_status st = TIDE_OK;
     if (own.format == TIDE_IMPORT_UNKNOWN) {
         st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot import '%s': it is no recording of a known tool", path);
-        tide_error_hint(err,
-                        "memory snapshots of PyTorch, exports of Nsight Systems (SQLite) and logs of RMM are read");
+        tide_error_hint(err, "memory snapshots of PyTorch, exports of Nsight Systems (SQLite), text of heaptrack (zstd "
+                             "-d) and logs of RMM are read");
     }
     if (st == TIDE_OK) st = tide__new_trace_create(&out, out_path, err);
     if (st == TIDE_OK) {

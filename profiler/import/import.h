@@ -11,9 +11,10 @@
 
 typedef enum tide_import_format {
     TIDE_IMPORT_UNKNOWN,
-    TIDE_IMPORT_TORCH,  ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
-    TIDE_IMPORT_NSIGHT, ///< export of Nsight Systems, SQLite
-    TIDE_IMPORT_RMM,    ///< log of RMM's logging adaptor, a CSV
+    TIDE_IMPORT_TORCH,     ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
+    TIDE_IMPORT_NSIGHT,    ///< export of Nsight Systems, SQLite
+    TIDE_IMPORT_HEAPTRACK, ///< text of heaptrack, unpacked
+    TIDE_IMPORT_RMM,       ///< log of RMM's logging adaptor, a CSV
 } tide_import_format;
 
 /// What a format is called in messages: "a memory snapshot of PyTorch".

@@ -10,6 +10,7 @@
 //     torch_trace.c    its events as those of a trace
 //     rmm_csv.c        logs of RMM
 //     nsight.c         exports of Nsight Systems
+//     heaptrack.c      text of heaptrack
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 #define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 
@@ -25,6 +26,9 @@ bool tide__import_is_nsight(const char *path);
 /// All memory events of an export; `in` is not used.
 tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
                                 tide_error *err) TIDE_NODISCARD;
+/// All lines of heaptrack's text.
+tide_status tide__import_heaptrack(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
+                                   tide_error *err) TIDE_NODISCARD;
 /// All lines of a log.
 tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) TIDE_NODISCARD;

@@ -576,6 +576,66 @@ class Nsight(Made):
         self.assertEqual({a for a, in ask(self.dir / "t.db", "SELECT DISTINCT allocator FROM events")}, {"cudaHostAlloc", "cudaMalloc", "module"})
 
 
+class Heaptrack(Made):
+    TEXT = """v 10400 3
+X ./prog
+I 1000 5e2990
+s 4 prog
+s 4 main
+s 9 /src/a b.c
+i 1000 1 2 3 c
+i 2000 1
+t 1 0
+t 2 1
+a 3e8 2
++ 0
+c 5
++ 0
+a 10 0
++ 1
+c a
+- 0
+- 1
+- 1
+R 10
+# strings: 3
+"""
+
+    def log(self, text):
+        path = self.dir / "h.txt"
+        path.write_text(text)
+        return path
+
+    def test_a_text(self):
+        said = self.json("import", self.log(self.TEXT), "-o", self.dir / "t.db")
+        self.assertEqual((said["events"], said["blocks"], said["unknown_frees"]), (5, 3, 1))
+        self.assertEqual(ask(self.dir / "t.db", "SELECT op, requested_bytes, name, scope, t_ns, block_id FROM events ORDER BY event_id"), [
+            ("alloc", 1000, "0x2000 in prog", "0x2000 in prog", 0, 1), ("alloc", 1000, "0x2000 in prog", "0x2000 in prog", 5000000, 2),
+            ("alloc", 16, "", "", 5000000, 3), ("free_completed", 1000, "0x2000 in prog", "", 10000000, 2), ("free_completed", 16, "", "", 10000000, 3)])
+        self.assertEqual(ask(self.dir / "t.db", "SELECT n.text FROM scope s JOIN name n ON n.id = s.name_id ORDER BY s.id"),
+                         [("main @ /src/a b.c:12",), ("0x2000 in prog",)])
+        old = self.TEXT.replace("v 10400 3", "v 10000 2").replace("s 4 ", "s ").replace("s 9 ", "s ")
+        self.assertEqual(self.json("import", self.log(old), "-o", self.dir / "t.db")["events"], 5)
+        self.assertEqual(ask(self.dir / "t.db", "SELECT DISTINCT text FROM name WHERE text LIKE 'main%'"), [("main @ /src/a b.c:12",), ("main a b.c:12",)])
+        self.ok("report", self.dir / "h.txt", "-o", self.dir / "r.html")
+        self.assertEqual(self.json("import", self.log("v 10400 3\n"), "-o", self.dir / "t.db")["events"], 0)
+
+    def test_bad_texts(self):
+        for line, says in (("+ 5", "not there"), ("+", "not there"), ("a 3e8 99", "frame"), ("a -1 0", "size"), ("a 8000000000000000 0", "size"), ("t 9 0", "place"),
+                           ("t 0 0", "place"), ("t 1 77", "caller"), ("i 5", "module"), ("i 5 1 2 3", "line"), ("i 5 99", "module"), ("c x", "time"),
+                           ("s zz", "length"), ("s 4", "length"), ("v 10400 9", "format"), ("- ffffffffffffffffffff", "not there")):
+            with self.subTest(line):
+                self.refused(3, "import", self.log(self.TEXT + line + "\n"), "-o", self.dir / "t.db", says=[says, "h.txt:23"])
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["h.txt"])
+        rng = random.Random(5)
+        for _ in range(100):
+            changed = bytearray(self.TEXT.encode())
+            for _ in range(rng.choice([1, 3, 9])):
+                changed[rng.randrange(10, len(changed))] = rng.choice(b"0123456789abcdef \n+-atisc\xff\0")
+            (self.dir / "h.txt").write_bytes(changed)
+            self.assertIn(run("import", self.dir / "h.txt", "-o", self.dir / "t.db").returncode, (0, 3))
+
+
 class Rmm(Made):
     HEAD = "Thread,Time,Action,Pointer,Size,Stream\n"
 
