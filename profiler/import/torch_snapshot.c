@@ -409,7 +409,7 @@ static tide_status put_block(sink *k, uint64_t dict, const pairs *p, tide_error 
         const tide__pickle_value v = p->at[2 * i + 1];
         const uint64_t key = key_of(p, i);
         bool good = true;
-        if (key == KEY_ADDRESS || key == KEY_ADDR) good = bits_of(v, &b.address);
+        if (key == KEY_ADDRESS || key == KEY_ADDR) good = b.has_address = bits_of(v, &b.address);
         if (key == KEY_SIZE) good = bytes_of(v, &b.size);
         if (key == KEY_REQUESTED_SIZE) good = bytes_of(v, &b.requested);
         if (key == KEY_FRAMES) good = stack_of(k, v, &b.stack, &st, err);
@@ -453,6 +453,12 @@ static tide_status put_segment(sink *k, uint64_t dict, const pairs *p, tide_erro
         }
         if (st != TIDE_OK) return st;
         if (!good) return bad_value(k, key, "a segment", err);
+    }
+    uint64_t at = g.address;
+    for (uint64_t i = g.first_block; i < g.first_block + g.n_blocks; i++) {
+        tide__torch_block *b = &k->s->blocks[i];
+        if (!b->has_address) b->address = at;
+        at = b->address + b->size;
     }
     TIDE_TRY(TIDE_GROW(&k->s->segments, &k->cap_segments, k->s->n_segments + 1, err, "for '%s'", k->path));
     k->dicts[dict] = thing_of(THING_SEGMENT, k->s->n_segments);

@@ -46,7 +46,8 @@ typedef enum tide__torch_state {
 typedef struct tide__torch_block {
     uint64_t address, size, requested; ///< requested: size where it is not told
     uint32_t stack;
-    uint8_t state; ///< tide__torch_state
+    uint8_t state;    ///< tide__torch_state
+    bool has_address; ///< older versions of PyTorch tell none: then it follows from the blocks before it
 } tide__torch_block;
 
 typedef struct tide__torch_segment {

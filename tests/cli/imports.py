@@ -252,6 +252,15 @@ class Torch(Made):
         said, out = self.take(snapshot(m, roundup_power2_divisions=divisions))
         self.assertEqual((said["inexact_blocks"], ask(out, "SELECT reserved_bytes FROM block")[0][0]), (0, 10 * MIB))
 
+    def test_blocks_without_addresses(self):
+        """As PyTorch 2.0 wrote them: a block follows the one before it."""
+        doc = snapshot(small())
+        for block in doc["segments"][0]["blocks"]:
+            del block["address"], block["frames"]
+        said, out = self.take(doc)
+        self.assertEqual((said["contradictions"], said["inexact_blocks"], said["bytes_before"]), (0, 0, 5 * MIB))
+        self.assertEqual(ask(out, "SELECT address FROM block ORDER BY id"), [(0x7F0000000000 + i * MIB,) for i in (0, 5, 8)])
+
     def test_segments_that_grow(self):
         m = Memory()
         m.add("segment_map", m.base, 20 * MIB)
