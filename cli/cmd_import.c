@@ -51,10 +51,10 @@ static void print_doubts(const tide_import_report *r) {
     if (r->n_contradictions > 0)
         fprintf(stderr, "note: events and the state at the end contradict each other %" PRIu64 " times\n",
                 r->n_contradictions);
-    if (r->n_elsewhere > 0)
+    if (r->n_inexact > 0)
         fprintf(stderr,
                 "note: of %" PRIu64 " blocks it is not known exactly what they hold beyond what was asked for\n",
-                r->n_elsewhere);
+                r->n_inexact);
 }
 
 static void print_report(const char *path, const tide_import_report *r, FILE *to) {
@@ -81,7 +81,7 @@ static int print_json(const char *path, const char *out, const tide_import_repor
     tide_json_u64(&j, "events_without_time", r->n_without_time);
     tide_json_u64(&j, "unknown_frees", r->n_unknown_frees);
     tide_json_u64(&j, "contradictions", r->n_contradictions);
-    tide_json_u64(&j, "inexact_blocks", r->n_elsewhere);
+    tide_json_u64(&j, "inexact_blocks", r->n_inexact);
     cli_document_end(&j);
     return cli_document_print(&text);
 }

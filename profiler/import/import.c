@@ -66,7 +66,7 @@ static tide_status put_facts(tide__new_trace *out, const char *path, const tide_
     TIDE_TRY(tide__new_trace_meta_int(out, "imported_blocks_before", (int64_t)r->n_blocks_before, err));
     TIDE_TRY(tide__new_trace_meta_int(out, "imported_bytes_before", (int64_t)r->bytes_before, err));
     TIDE_TRY(tide__new_trace_meta_int(out, "imported_contradictions", (int64_t)r->n_contradictions, err));
-    return tide__new_trace_meta_int(out, "imported_unlike_state", (int64_t)r->n_elsewhere, err);
+    return tide__new_trace_meta_int(out, "imported_unlike_state", (int64_t)r->n_inexact, err);
 }
 
 static tide_status put_processes(tide__new_trace *out, const char *path, const tide_import_report *r, tide_error *err) {

@@ -32,7 +32,7 @@ typedef struct tide_import_report {
     uint64_t n_blocks_before;           ///< alive before that: their allocation is not in the file
     uint64_t bytes_before;              ///< of these
     uint64_t n_unknown, n_without_time; ///< events of a kind, or without a time, that is not known
-    uint64_t n_elsewhere;               ///< blocks whose real size does not follow from where they lie
+    uint64_t n_inexact;                 ///< blocks whose real size does not follow from where they lie
     uint64_t n_unknown_frees;  ///< of blocks whose allocation is not in the file, and that are not in the trace
     uint64_t n_contradictions; ///< blocks at the end that events and state tell differently
     int64_t pids[TIDE_IMPORT_MAX_PROCESSES]; ///< [n_processes] of the system; none where the file tells none

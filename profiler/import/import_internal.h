@@ -6,7 +6,7 @@
 //     pickle.c         Python's pickle format
 //     torch_snapshot.c what a snapshot of PyTorch holds
 //     torch_pool.c     what its blocks hold beyond what was asked for
-//     torch_stacks.c   its stacks as scopes
+//     torch_stacks.c   its stacks: a tree, and as scopes
 //     torch_trace.c    its events as those of a trace
 //     rmm_csv.c        logs of RMM
 //     nsight.c         exports of Nsight Systems

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 enum {
@@ -135,8 +136,9 @@ static tide_status take_number(reader *r, size_t n, uint64_t *out, tide_error *e
 
 // ---- what is held ----
 
-static tide_status check_held(reader *r, tide_error *err) {
-    const uint64_t held = (uint64_t)r->cap_stack * sizeof *r->stack + (uint64_t)r->cap_memo * sizeof *r->memo +
+/// Before `more` bytes are taken.
+static tide_status check_held(reader *r, uint64_t more, tide_error *err) {
+    const uint64_t held = more + (uint64_t)r->cap_stack * sizeof *r->stack + (uint64_t)r->cap_memo * sizeof *r->memo +
                           (uint64_t)r->cap_wide * sizeof *r->wide + r->sink->held_bytes(r->sink->ctx);
     if (held <= FREE_BYTES + r->base + r->at) return TIDE_OK;
     return bad(r, err, "so far it needs more memory than 64 MiB and its own bytes");
@@ -144,7 +146,7 @@ static tide_status check_held(reader *r, tide_error *err) {
 
 static tide_status push(reader *r, tide__pickle_type type, uint64_t v, tide_error *err) {
     if (r->n_stack == r->cap_stack) {
-        TIDE_TRY(check_held(r, err));
+        TIDE_TRY(check_held(r, (uint64_t)r->cap_stack * sizeof *r->stack, err));
         TIDE_TRY(TIDE_GROW(&r->stack, &r->cap_stack, r->n_stack + 1, err, "to read '%s'", r->path));
     }
     r->stack[r->n_stack++] = (tide__pickle_value){.type = (uint8_t)type, .v = v};
@@ -160,6 +162,7 @@ static tide_status need(reader *r, size_t n, tide_error *err) {
 static tide_status take_mark(reader *r, size_t *first, tide_error *err) {
     if (r->n_marks == 0) return bad(r, err, "an opcode misses its MARK");
     *first = r->marks[--r->n_marks];
+    TIDE_ASSERT(*first <= r->n_stack); // nothing is taken from below a mark
     return TIDE_OK;
 }
 
@@ -173,7 +176,7 @@ static tide_status keep(reader *r, uint64_t number, tide_error *err) {
     TIDE_TRY(need(r, 1, err));
     if (number > r->n_memo + MEMO_GAP) return bad(r, err, "a memo number that the file cannot have come to");
     if (number >= r->cap_memo) {
-        TIDE_TRY(check_held(r, err));
+        TIDE_TRY(check_held(r, (uint64_t)r->cap_memo * sizeof *r->memo, err));
         TIDE_TRY(TIDE_GROW(&r->memo, &r->cap_memo, (size_t)number + 1, err, "to read '%s'", r->path));
     }
     while (r->n_memo <= number) r->memo[r->n_memo++] = 0;
@@ -184,7 +187,7 @@ static tide_status keep(reader *r, uint64_t number, tide_error *err) {
         r->memo[number] = (uint64_t)v.type << TYPE_SHIFT | v.v;
         return TIDE_OK;
     }
-    if (r->n_wide == r->cap_wide) TIDE_TRY(check_held(r, err));
+    if (r->n_wide == r->cap_wide) TIDE_TRY(check_held(r, (uint64_t)r->cap_wide * sizeof *r->wide, err));
     TIDE_TRY(TIDE_GROW(&r->wide, &r->cap_wide, r->n_wide + 1, err, "to read '%s'", r->path));
     r->memo[number] = (uint64_t)WIDE << TYPE_SHIFT | r->n_wide;
     r->wide[r->n_wide++] = v;
@@ -194,6 +197,7 @@ static tide_status keep(reader *r, uint64_t number, tide_error *err) {
 static tide_status recall(reader *r, uint64_t number, tide_error *err) {
     if (number >= r->n_memo || r->memo[number] == 0) return bad(r, err, "it refers to a memo that was never put");
     const uint64_t kept = r->memo[number], type = kept >> TYPE_SHIFT, v = kept & ((UINT64_C(1) << TYPE_SHIFT) - 1);
+    TIDE_ASSERT(type != WIDE || v < r->n_wide);
     if (type == WIDE) return push(r, (tide__pickle_type)r->wide[v].type, r->wide[v].v, err);
     return push(r, (tide__pickle_type)type, v, err);
 }
@@ -303,6 +307,7 @@ static tide_status make_marked(reader *r, tide__pickle_type type, tide_error *er
 
 static tide_status make_tuple(reader *r, size_t first, tide_error *err) {
     uint64_t id;
+    TIDE_ASSERT(first <= r->n_stack);
     TIDE_TRY(r->sink->tuple(r->sink->ctx, &r->stack[first], r->n_stack - first, &id, err));
     r->n_stack = first;
     return push(r, TIDE__PICKLE_TUPLE, id, err);

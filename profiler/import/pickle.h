@@ -7,8 +7,8 @@
 //     bytes -> opcode -> stack [ d1 ( "addr" 4096 "size" 64 ] --SETITEMS--> sink.pairs(d1, {"addr": 4096, "size": 64})
 //                        memo  [ 0: d1, 1: "addr", ... ]                     (the stack is back at d1)
 //
-// What stack, memo and sink hold may never be more than 64 MiB and what was read of the file: two bytes cannot become
-// a thousand. Private to profiler/import.
+// What stack, memo and sink hold may not be more than 64 MiB and what was read of the file, or reading ends: two bytes
+// cannot become a thousand. Private to profiler/import.
 #ifndef TIDE_PROFILER_IMPORT_PICKLE_H
 #define TIDE_PROFILER_IMPORT_PICKLE_H
 

@@ -3,9 +3,10 @@
 // Blocks of PyTorch's caching allocator by address. See torch_pool.h.
 #include "profiler/import/torch_pool.h"
 
+#include "core/base/assert.h"
 #include "core/memory/allocators/pytorch.h"
 
-enum { ROUND = 512, SMALL_REQUEST = 1 << 20 };
+enum { SMALL_REQUEST = 1 << 20 };
 #define NO_SEGMENT UINT64_MAX // of a block that lies where no segment is known: it leaves nothing behind
 
 static unsigned log2_of(uint64_t v) { return 63u - (unsigned)__builtin_clzll(v); }
@@ -23,12 +24,13 @@ uint64_t tide__torch_round(const tide__torch_settings *s, uint64_t bytes) {
 // ---- the two maps ----
 
 static tide__pool_block *block_at(const tide__torch_pool *p, uint64_t address) {
-    return address == UINT64_MAX ? NULL : tide_map_find(&p->blocks, address + 1);
+    return tide_map_find(&p->blocks, address + 1);
 }
 
 static tide_status put(tide__torch_pool *p, const tide__pool_block *b) {
     const tide__pool_end end = {.key = b->key + b->bytes, .begin = b->key};
-    if (end.key == 0 || b->key == 0 || b->bytes == 0) return TIDE_OK; // the last byte of all addresses: no memory
+    TIDE_ASSERT(b->key > 0 && end.key >= b->key); // the snapshot's ranges end below 2^64
+    if (b->bytes == 0) return TIDE_OK;
     tide__pool_end *old = tide_map_find(&p->ends, end.key);
     if (old != NULL) tide_map_take(&p->ends, old);
     if (!tide_map_put(&p->blocks, b)) return TIDE_ERR_NOMEM;
@@ -43,6 +45,7 @@ static void take(tide__torch_pool *p, tide__pool_block *b) {
 
 /// Put a free block, together with the free ones on both sides of it in its segment.
 static tide_status put_free(tide__torch_pool *p, tide__pool_block b) {
+    TIDE_ASSERT(b.segment != NO_SEGMENT);
     b.is_free = true;
     tide__pool_block *after = tide_map_find(&p->blocks, b.key + b.bytes);
     if (after != NULL && after->is_free && after->segment == b.segment) {
@@ -90,6 +93,7 @@ tide_status tide__torch_pool_remove(tide__torch_pool *p, uint64_t address, uint6
 static tide_status cut(tide__torch_pool *p, tide__pool_block *b, uint64_t address, uint64_t bytes) {
     const tide__pool_block was = *b;
     const uint64_t first = address + 1, behind = first + bytes;
+    TIDE_ASSERT(was.is_free && was.key <= first && behind <= was.key + was.bytes);
     take(p, b);
     if (was.key < first) TIDE_TRY(put(p, &(tide__pool_block){was.key, first - was.key, was.segment, true}));
     if (was.key + was.bytes > behind)
@@ -107,15 +111,12 @@ tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t free_begin, uint6
     return put(p, &(tide__pool_block){address + 1, bytes, NO_SEGMENT, false});
 }
 
-/// What a request makes of a free block of `bytes`: c10's should_split.
+/// What the block of a request holds of a free block of `bytes`.
 static uint64_t held_of(const tide__torch_settings *s, uint64_t requested, uint64_t bytes, bool is_expandable) {
+    const tide_pytorch_options o = {.max_split_bytes = s->max_split_bytes > 0 ? (uint64_t)s->max_split_bytes : 0,
+                                    .expandable_segments = is_expandable || s->expandable_segments};
     const uint64_t rounded = tide__torch_round(s, requested);
-    if (bytes <= rounded) return bytes;
-    const uint64_t left = bytes - rounded;
-    const bool is_small = rounded <= SMALL_REQUEST;
-    if (is_small || is_expandable || s->expandable_segments) return left >= ROUND ? rounded : bytes;
-    const bool may = s->max_split_bytes < 0 || rounded < (uint64_t)s->max_split_bytes;
-    return may && left > SMALL_REQUEST ? rounded : bytes;
+    return bytes <= rounded ? bytes : tide_pytorch_held(&o, bytes, rounded, rounded > SMALL_REQUEST);
 }
 
 tide_status tide__torch_pool_alloc(tide__torch_pool *p, uint64_t address, uint64_t requested, uint64_t *held) {

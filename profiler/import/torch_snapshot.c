@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "profiler/import/torch_stacks.h"
 
 // ---- keys and words, in the order of their text numbers ----
 
@@ -62,9 +64,8 @@ enum {
 #define XX(name, text) KEY_##name,
     KEYS(XX)
 #undef XX
-        N_KEYS,
-    FIRST_WORD = N_KEYS,
-    BEFORE_WORDS = N_KEYS - 1,
+        FIRST_WORD,
+    LAST_KEY = FIRST_WORD - 1, // words count on behind it
 #define XX(name, text) WORD_##name,
     WORDS(XX)
 #undef XX
@@ -107,16 +108,15 @@ typedef struct sink {
     tide__torch_snapshot *s;
     const char *path;
     tide_strmap by_text;
-    size_t cap_texts, cap_frames, cap_nodes, cap_segments, cap_blocks, cap_annotations, cap_tracks;
+    size_t cap_texts, cap_segments, cap_blocks, cap_annotations, cap_tracks;
     size_t text_bytes;
     uint64_t *dicts; // [n_dicts] thing_of
     uint64_t *lists; // [n_lists] thing_of: of a stack its node, else a number of `ranges`
     range *ranges;   // [n_ranges]
     size_t n_dicts, cap_dicts, n_lists, cap_lists, n_ranges, cap_ranges;
-    tide_index by_frame, by_node;
-    tide_map stacks; // known_stack
+    tide__torch_tree tree;
     // The list of frames that was put into last: innermost first, until it is used or another one comes.
-    uint64_t open_list; // SIZE_MAX: none
+    uint64_t open_list; // UINT64_MAX: none
     uint32_t *open;     // [n_open]
     size_t n_open, cap_open;
     uint64_t traces;                // list; UINT64_MAX: none
@@ -132,11 +132,10 @@ static tide_status bad(const sink *k, tide_error *err, const char *what) {
 static size_t held_bytes(void *ctx) {
     const sink *k = ctx;
     const tide__torch_snapshot *s = k->s;
-    return k->cap_texts * sizeof *s->texts + k->text_bytes + k->cap_frames * sizeof *s->frames +
-           k->cap_nodes * sizeof *s->nodes + k->cap_segments * sizeof *s->segments + k->cap_blocks * sizeof *s->blocks +
+    return k->cap_texts * sizeof *s->texts + k->text_bytes + tide__torch_tree_bytes(&k->tree) +
+           k->cap_segments * sizeof *s->segments + k->cap_blocks * sizeof *s->blocks +
            k->cap_annotations * sizeof *s->annotations + k->cap_dicts * sizeof *k->dicts +
-           k->cap_lists * sizeof *k->lists + k->cap_ranges * sizeof *k->ranges +
-           (k->by_frame.cap + k->by_node.cap) * sizeof *k->by_frame.slots + k->stacks.cap * k->stacks.entry_bytes;
+           k->cap_lists * sizeof *k->lists + k->cap_ranges * sizeof *k->ranges;
 }
 
 // ---- texts ----
@@ -199,11 +198,14 @@ static bool bits_of(tide__pickle_value v, uint64_t *out) {
     *out = v.v;
     return is_int(v) || v.type == TIDE__PICKLE_UINT;
 }
-/// From 0 to 2^63 - 1: sizes.
+/// Sizes: more than any memory has is refused, so that what they are rounded up to, and where they end, is a number
+/// too.
 static bool bytes_of(tide__pickle_value v, uint64_t *out) {
     *out = v.v;
-    return is_int(v) && v.v <= INT64_MAX;
+    return is_int(v) && v.v <= UINT64_C(1) << 62;
 }
+/// Whether there is a byte behind the last one of the range.
+static bool is_range(uint64_t address, uint64_t bytes) { return bytes < UINT64_MAX - address; }
 static bool i64_of(tide__pickle_value v, int64_t *out) {
     *out = (int64_t)v.v;
     return is_int(v);
@@ -221,75 +223,13 @@ static tide_status bad_value(const sink *k, uint64_t key, const char *of, tide_e
 
 // ---- stacks ----
 
-static uint64_t mix(uint64_t a, uint64_t b) {
-    const uint64_t h = (a * UINT64_C(0x9E3779B97F4A7C15) ^ b) * UINT64_C(0xD1B54A32D192ED03);
-    return h ^ h >> 31;
-}
-static uint64_t node_hash(const void *rows, uint32_t i) {
-    const tide__torch_node *n = &((const tide__torch_node *)rows)[i];
-    return mix(n->parent, n->frame);
-}
-static bool is_node(const void *rows, uint32_t i, const void *key) {
-    const tide__torch_node *n = &((const tide__torch_node *)rows)[i], *wanted = key;
-    return n->parent == wanted->parent && n->frame == wanted->frame;
-}
-static uint64_t frame_hash(const void *rows, uint32_t i) {
-    const tide__torch_frame *f = &((const tide__torch_frame *)rows)[i];
-    return mix(mix(f->function, f->file), (uint64_t)f->line);
-}
-static bool is_frame(const void *rows, uint32_t i, const void *key) {
-    const tide__torch_frame *f = &((const tide__torch_frame *)rows)[i], *wanted = key;
-    return f->function == wanted->function && f->file == wanted->file && f->line == wanted->line;
-}
-
-static tide_status put_node(sink *k, uint32_t parent, uint32_t frame, uint32_t *out, tide_error *err) {
-    tide__torch_snapshot *s = k->s;
-    const tide__torch_node node = {parent, frame};
-    *out = tide_index_find(&k->by_node, mix(parent, frame), s->nodes, is_node, &node);
-    if (*out != TIDE_INDEX_NONE) return TIDE_OK;
-    if (s->n_nodes >= UINT32_MAX / 2) return bad(k, err, "its stacks have more than 2^31 frames");
-    TIDE_TRY(TIDE_GROW(&s->nodes, &k->cap_nodes, s->n_nodes + 1, err, "for the stacks of '%s'", k->path));
-    s->nodes[s->n_nodes] = node;
-    if (tide_index_put(&k->by_node, (uint32_t)s->n_nodes, s->nodes, node_hash) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "for the stacks of '%s'", k->path);
-    *out = (uint32_t)s->n_nodes++;
-    return TIDE_OK;
-}
-
-/// A stack that was there before: most of a file's are.
-typedef struct known_stack {
-    uint64_t key; // hash of its frames
-    uint64_t node;
-} known_stack;
-
-static uint64_t stack_hash(const uint32_t *frames, size_t n) {
-    uint64_t h = n;
-    for (size_t i = 0; i < n; i++) h = mix(h, frames[i]);
-    return h | 1; // no entry has a key of 0
-}
-
-/// Whether the frames from `node` outwards are these.
-static bool is_stack(const tide__torch_snapshot *s, uint32_t node, const uint32_t *frames, size_t n) {
-    for (size_t i = 0; i < n; i++, node = s->nodes[node].parent)
-        if (node == 0 || s->nodes[node].frame != frames[i]) return false;
-    return node == 0;
-}
-
 /// The open list of frames is whole: it becomes a node.
 static tide_status close_stack(sink *k, tide_error *err) {
-    uint32_t node = 0;
-    if (k->open_list == SIZE_MAX) return TIDE_OK;
-    known_stack fresh = {.key = stack_hash(k->open, k->n_open)};
-    const known_stack *seen = tide_map_find(&k->stacks, fresh.key);
-    while (seen != NULL && !is_stack(k->s, (uint32_t)seen->node, k->open, k->n_open))
-        seen = tide_map_next(&k->stacks, seen);
-    if (seen != NULL) node = (uint32_t)seen->node;
-    for (size_t i = k->n_open; seen == NULL && i-- > 0;) TIDE_TRY(put_node(k, node, k->open[i], &node, err));
-    fresh.node = node;
-    if (seen == NULL && !tide_map_put(&k->stacks, &fresh))
-        return TIDE_NO_MEMORY(err, "for the stacks of '%s'", k->path);
+    uint32_t node;
+    if (k->open_list == UINT64_MAX) return TIDE_OK;
+    TIDE_TRY(tide__torch_tree_stack(&k->tree, k->s, k->open, k->n_open, &node, err));
     k->lists[k->open_list] = thing_of(THING_STACK, node);
-    k->open_list = SIZE_MAX;
+    k->open_list = UINT64_MAX;
     k->n_open = 0;
     return TIDE_OK;
 }
@@ -372,6 +312,9 @@ static tide_status put_event(sink *k, uint64_t dict, const pairs *p, tide_error 
         if (st != TIDE_OK) return st;
         if (!good) return bad_value(k, key_of(p, i), "an event", err);
     }
+    // With what it may be rounded up to.
+    const bool has_place = e.action <= TIDE__TORCH_SEGMENT_UNMAP;
+    if (has_place && !is_range(e.addr, 2 * e.size + 512)) return bad_value(k, KEY_ADDR, "an event", err);
     k->s->n_unknown_actions += e.action == TIDE__TORCH_OTHER;
     k->s->n_without_time += e.time_us == TIDE__TORCH_NO_TIME;
     if (fwrite(&e, sizeof e, 1, k->s->spool) != 1)
@@ -381,23 +324,14 @@ static tide_status put_event(sink *k, uint64_t dict, const pairs *p, tide_error 
 }
 
 static tide_status put_frame(sink *k, uint64_t dict, const pairs *p, tide_error *err) {
-    tide__torch_snapshot *s = k->s;
     tide__torch_frame f = {0};
     const tide__pickle_value *name = value_of(p, KEY_NAME), *file = value_of(p, KEY_FILENAME),
                              *line = value_of(p, KEY_LINE);
     if (name != NULL && !text_of(*name, &f.function)) return bad_value(k, KEY_NAME, "a frame", err);
     if (!text_of(*file, &f.file)) return bad_value(k, KEY_FILENAME, "a frame", err);
     if (line != NULL && !i64_of(*line, &f.line)) return bad_value(k, KEY_LINE, "a frame", err);
-    uint32_t at =
-        tide_index_find(&k->by_frame, mix(mix(f.function, f.file), (uint64_t)f.line), s->frames, is_frame, &f);
-    if (at == TIDE_INDEX_NONE) {
-        if (s->n_frames >= UINT32_MAX / 2) return bad(k, err, "it has more than 2^31 frames");
-        TIDE_TRY(TIDE_GROW(&s->frames, &k->cap_frames, s->n_frames + 1, err, "for the frames of '%s'", k->path));
-        s->frames[s->n_frames] = f;
-        if (tide_index_put(&k->by_frame, (uint32_t)s->n_frames, s->frames, frame_hash) != TIDE_OK)
-            return TIDE_NO_MEMORY(err, "for the frames of '%s'", k->path);
-        at = (uint32_t)s->n_frames++;
-    }
+    uint32_t at;
+    TIDE_TRY(tide__torch_tree_frame(&k->tree, k->s, &f, &at, err));
     k->dicts[dict] = thing_of(THING_FRAME, at);
     return TIDE_OK;
 }
@@ -422,6 +356,7 @@ static tide_status put_block(sink *k, uint64_t dict, const pairs *p, tide_error 
         if (st != TIDE_OK) return st;
         if (!good) return bad_value(k, key, "a block", err);
     }
+    if (!is_range(b.address, b.size)) return bad_value(k, KEY_ADDRESS, "a block", err);
     if (b.requested == UINT64_MAX) b.requested = b.size;
     TIDE_TRY(TIDE_GROW(&k->s->blocks, &k->cap_blocks, k->s->n_blocks + 1, err, "for the blocks of '%s'", k->path));
     k->dicts[dict] = thing_of(THING_BLOCK, k->s->n_blocks);
@@ -454,10 +389,12 @@ static tide_status put_segment(sink *k, uint64_t dict, const pairs *p, tide_erro
         if (st != TIDE_OK) return st;
         if (!good) return bad_value(k, key, "a segment", err);
     }
+    if (!is_range(g.address, g.total)) return bad_value(k, KEY_ADDRESS, "a segment", err);
     uint64_t at = g.address;
     for (uint64_t i = g.first_block; i < g.first_block + g.n_blocks; i++) {
         tide__torch_block *b = &k->s->blocks[i];
         if (!b->has_address) b->address = at;
+        if (!is_range(b->address, b->size)) return bad_value(k, KEY_ADDRESS, "a block", err);
         at = b->address + b->size;
     }
     TIDE_TRY(TIDE_GROW(&k->s->segments, &k->cap_segments, k->s->n_segments + 1, err, "for '%s'", k->path));
@@ -476,6 +413,7 @@ static tide_status put_annotation(sink *k, uint64_t dict, const pairs *p, tide_e
         return bad_value(k, KEY_TIME_US, "an annotation", err);
     if (device != NULL && !i64_of(*device, &a.device)) return bad_value(k, KEY_DEVICE, "an annotation", err);
     TIDE_TRY(TIDE_GROW(&k->s->annotations, &k->cap_annotations, k->s->n_annotations + 1, err, "for '%s'", k->path));
+    a.number = k->s->n_annotations;
     k->dicts[dict] = thing_of(THING_ANNOTATION, k->s->n_annotations);
     k->s->annotations[k->s->n_annotations++] = a;
     return TIDE_OK;
@@ -538,6 +476,7 @@ static tide_status put_root(sink *k, uint64_t dict, const pairs *p, tide_error *
 static tide_status take_pairs(void *ctx, uint64_t dict, const tide__pickle_value *at, size_t n, tide_error *err) {
     sink *k = ctx;
     const pairs p = {at, n};
+    TIDE_ASSERT(dict < k->n_dicts && n > 0);
     const thing now = type_of(k->dicts[dict]);
     if (now == THING_ROOT) return put_root(k, dict, &p, err);
     if (now != THING_EMPTY && now != THING_OTHER) {
@@ -602,6 +541,7 @@ static tide_status put_lists(sink *k, uint64_t list, const tide__pickle_value *i
 
 static tide_status take_items(void *ctx, uint64_t list, const tide__pickle_value *items, size_t n, tide_error *err) {
     sink *k = ctx;
+    TIDE_ASSERT(list < k->n_lists && n > 0);
     if (items[0].type == TIDE__PICKLE_LIST) return put_lists(k, list, items, n, err);
     const thing what = items[0].type == TIDE__PICKLE_DICT ? type_of(k->dicts[items[0].v]) : THING_OTHER;
     if (what == THING_FRAME) return put_frames(k, list, items, n, err);
@@ -634,23 +574,15 @@ static tide_status check_root(sink *k, tide__pickle_value root, tide_error *err)
 tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, tide__torch_snapshot *out,
                                       tide_error *err) {
     *out = (tide__torch_snapshot){.spool = spool, .settings = {.max_split_bytes = -1}};
-    sink k = {.s = out,
-              .path = path,
-              .open_list = SIZE_MAX,
-              .traces = UINT64_MAX,
-              .roundup_dict = UINT64_MAX,
-              .stacks = TIDE_MAP(known_stack)};
+    sink k = {.s = out, .path = path, .open_list = UINT64_MAX, .traces = UINT64_MAX, .roundup_dict = UINT64_MAX};
     const tide__pickle_sink to = {&k, take_text, new_list, new_dict, take_items, take_pairs, take_tuple, held_bytes};
     tide__pickle_value root = {0};
     tide_status st = put_known(&k, err);
-    uint32_t none;
-    if (st == TIDE_OK) st = put_node(&k, UINT32_MAX, UINT32_MAX, &none, err);
+    if (st == TIDE_OK) st = tide__torch_tree_init(&k.tree, out, path, err);
     if (st == TIDE_OK) st = tide__pickle_read(in, path, &to, &root, err);
     if (st == TIDE_OK) st = check_root(&k, root, err);
     tide_strmap_deinit(&k.by_text);
-    tide_index_deinit(&k.by_frame);
-    tide_index_deinit(&k.by_node);
-    tide_map_deinit(&k.stacks);
+    tide__torch_tree_deinit(&k.tree);
     tide_host_free(k.dicts);
     tide_host_free(k.lists);
     tide_host_free(k.ranges);

@@ -60,7 +60,8 @@ typedef struct tide__torch_segment {
 
 typedef struct tide__torch_annotation {
     int64_t time_us, device;
-    uint32_t name; ///< text
+    uint64_t number; ///< of it in the file
+    uint32_t name;   ///< text
     bool is_end;
 } tide__torch_annotation;
 

@@ -1,12 +1,119 @@
 // SPDX-License-Identifier: MIT
 //
-// Stacks of PyTorch as scopes. See torch_stacks.h.
+// Stacks of PyTorch: one tree of them, and its branches as scopes. See torch_stacks.h.
 #include "profiler/import/torch_stacks.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+
+// ---- the tree ----
+
+static uint64_t mix(uint64_t a, uint64_t b) {
+    const uint64_t h = (a * UINT64_C(0x9E3779B97F4A7C15) ^ b) * UINT64_C(0xD1B54A32D192ED03);
+    return h ^ h >> 31;
+}
+static uint64_t node_hash(const void *rows, uint32_t i) {
+    const tide__torch_node *n = &((const tide__torch_node *)rows)[i];
+    return mix(n->parent, n->frame);
+}
+static bool is_node(const void *rows, uint32_t i, const void *key) {
+    const tide__torch_node *n = &((const tide__torch_node *)rows)[i], *wanted = key;
+    return n->parent == wanted->parent && n->frame == wanted->frame;
+}
+static uint64_t frame_hash(const void *rows, uint32_t i) {
+    const tide__torch_frame *f = &((const tide__torch_frame *)rows)[i];
+    return mix(mix(f->function, f->file), (uint64_t)f->line);
+}
+static bool is_frame(const void *rows, uint32_t i, const void *key) {
+    const tide__torch_frame *f = &((const tide__torch_frame *)rows)[i], *wanted = key;
+    return f->function == wanted->function && f->file == wanted->file && f->line == wanted->line;
+}
+
+static tide_status put_node(tide__torch_tree *k, tide__torch_snapshot *s, uint32_t parent, uint32_t frame,
+                            uint32_t *out, tide_error *err) {
+    const tide__torch_node node = {parent, frame};
+    *out = tide_index_find(&k->by_node, mix(parent, frame), s->nodes, is_node, &node);
+    if (*out != TIDE_INDEX_NONE) return TIDE_OK;
+    if (s->n_nodes >= UINT32_MAX / 2)
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': its stacks have more than 2^31 frames", k->path);
+    TIDE_TRY(TIDE_GROW(&s->nodes, &k->cap_nodes, s->n_nodes + 1, err, "for the stacks of '%s'", k->path));
+    s->nodes[s->n_nodes] = node;
+    if (tide_index_put(&k->by_node, (uint32_t)s->n_nodes, s->nodes, node_hash) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "for the stacks of '%s'", k->path);
+    *out = (uint32_t)s->n_nodes++;
+    return TIDE_OK;
+}
+
+/// A stack that was there before: most of a file's are.
+typedef struct known_stack {
+    uint64_t key; // hash of its frames
+    uint64_t node;
+} known_stack;
+
+static uint64_t stack_hash(const uint32_t *frames, size_t n) {
+    uint64_t h = n;
+    for (size_t i = 0; i < n; i++) h = mix(h, frames[i]);
+    return h | 1; // no entry has a key of 0
+}
+
+/// Whether the frames from `node` outwards are these.
+static bool is_stack(const tide__torch_snapshot *s, uint32_t node, const uint32_t *frames, size_t n) {
+    for (size_t i = 0; i < n; i++, node = s->nodes[node].parent)
+        if (node == 0 || s->nodes[node].frame != frames[i]) return false;
+    return node == 0;
+}
+
+tide_status tide__torch_tree_init(tide__torch_tree *k, tide__torch_snapshot *s, const char *path, tide_error *err) {
+    uint32_t none;
+    *k = (tide__torch_tree){.path = path, .stacks = TIDE_MAP(known_stack)};
+    TIDE_TRY(put_node(k, s, UINT32_MAX, UINT32_MAX, &none, err));
+    TIDE_ASSERT(none == 0);
+    return TIDE_OK;
+}
+
+tide_status tide__torch_tree_frame(tide__torch_tree *k, tide__torch_snapshot *s, const tide__torch_frame *f,
+                                   uint32_t *out, tide_error *err) {
+    const uint64_t hash = mix(mix(f->function, f->file), (uint64_t)f->line);
+    *out = tide_index_find(&k->by_frame, hash, s->frames, is_frame, f);
+    if (*out != TIDE_INDEX_NONE) return TIDE_OK;
+    if (s->n_frames >= UINT32_MAX / 2)
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': it has more than 2^31 frames", k->path);
+    TIDE_TRY(TIDE_GROW(&s->frames, &k->cap_frames, s->n_frames + 1, err, "for the frames of '%s'", k->path));
+    s->frames[s->n_frames] = *f;
+    if (tide_index_put(&k->by_frame, (uint32_t)s->n_frames, s->frames, frame_hash) != TIDE_OK)
+        return TIDE_NO_MEMORY(err, "for the frames of '%s'", k->path);
+    *out = (uint32_t)s->n_frames++;
+    return TIDE_OK;
+}
+
+tide_status tide__torch_tree_stack(tide__torch_tree *k, tide__torch_snapshot *s, const uint32_t *frames, size_t n,
+                                   uint32_t *out, tide_error *err) {
+    known_stack fresh = {.key = stack_hash(frames, n)};
+    const known_stack *seen = tide_map_find(&k->stacks, fresh.key);
+    while (seen != NULL && !is_stack(s, (uint32_t)seen->node, frames, n)) seen = tide_map_next(&k->stacks, seen);
+    *out = seen != NULL ? (uint32_t)seen->node : 0;
+    if (seen != NULL) return TIDE_OK;
+    for (size_t i = n; i-- > 0;) TIDE_TRY(put_node(k, s, *out, frames[i], out, err));
+    fresh.node = *out;
+    TIDE_ASSERT(is_stack(s, *out, frames, n));
+    return tide_map_put(&k->stacks, &fresh) ? TIDE_OK : TIDE_NO_MEMORY(err, "for the stacks of '%s'", k->path);
+}
+
+size_t tide__torch_tree_bytes(const tide__torch_tree *k) {
+    return k->cap_frames * sizeof(tide__torch_frame) + k->cap_nodes * sizeof(tide__torch_node) +
+           (k->by_frame.cap + k->by_node.cap) * sizeof *k->by_frame.slots + k->stacks.cap * k->stacks.entry_bytes;
+}
+
+void tide__torch_tree_deinit(tide__torch_tree *k) {
+    tide_index_deinit(&k->by_frame);
+    tide_index_deinit(&k->by_node);
+    tide_map_deinit(&k->stacks);
+}
+
+// ---- as scopes ----
 
 static tide_status no_memory(tide_error *err) { return TIDE_NO_MEMORY(err, "for the stacks of a snapshot"); }
 
@@ -85,6 +192,7 @@ static tide_status scope_of_frame(tide__torch_stacks *k, uint32_t node, tide_err
         for (uint32_t up = k->s->nodes[node].parent; up != 0 && k->scope_of[up] == 0; up = k->s->nodes[up].parent)
             first = up;
         const uint32_t parent = k->s->nodes[first].parent;
+        TIDE_ASSERT(parent < first && (parent == 0 || k->scope_of[parent] != 0));
         tide__scope_row row = {
             .parent_id = parent != 0 ? k->scope_of[parent] : 0, .kind = TIDE_SCOPE_FRAME, .step = -1};
         TIDE_TRY(frame_name(k, first, &row.name_id, err));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/import/import_internal.h"
 #include "profiler/import/torch_pool.h"
@@ -135,6 +136,7 @@ static void rewind_events(device *d) { d->n_read = d->at = d->n_batch = 0; }
 /// The next event; NULL: there is none.
 static tide_status peek(importer *m, device *d, const tide__torch_event **out, tide_error *err) {
     if (d->at == d->n_batch) TIDE_TRY(read_batch(m, d, err));
+    TIDE_ASSERT(d->at <= d->n_batch && d->n_read <= d->track.n);
     *out = d->at < d->n_batch ? &d->batch[d->at] : NULL;
     return TIDE_OK;
 }
@@ -174,7 +176,6 @@ static tide_status look_at(importer *m, device *d, tide_map *begun, const tide__
     live entry = {.key = e->addr + 1, .bytes = e->size};
     live *known;
     const bool is_map = e->action == TIDE__TORCH_SEGMENT_MAP || e->action == TIDE__TORCH_SEGMENT_UNMAP;
-    if (e->addr == UINT64_MAX) return TIDE_OK;
     switch (e->action) {
     case TIDE__TORCH_ALLOC:
         if (tide_map_find(&d->live, entry.key) == NULL && !tide_map_put(&d->live, &entry)) return no_memory(m, err);
@@ -270,6 +271,7 @@ static tide_status put_segment(importer *m, device *d, bool begin, int64_t t_ns,
 /// An event of the block `b`.
 static tide_status put_block(importer *m, device *d, tide_memory_op op, int64_t t_ns, const live *b, tide_error *err) {
     tide__event e = event_of(m, d, op, t_ns);
+    TIDE_ASSERT(b->block_id > 0 && b->bytes <= INT64_MAX && b->held <= INT64_MAX);
     e.block_id = b->block_id;
     e.requested_bytes = (int64_t)b->bytes;
     e.reserved_bytes = (int64_t)b->held;
@@ -316,22 +318,28 @@ static tide_status begin_block(importer *m, device *d, const before *b, uint64_t
 
 /// Where the free block begins that the next block of before lies in: blocks and segments come by rising address.
 typedef struct free_cursor {
-    const device *d;
-    size_t segment;
-    uint64_t begin;
+    const before *segments; // [n]
+    size_t n, at;
+    uint64_t begin; // in segment `at`, or in those before that it goes on from
 } free_cursor;
 
-static uint64_t free_before(free_cursor *c, uint64_t address) {
-    const before *g = c->d->segments;
-    while (c->segment < c->d->n_segments && address - g[c->segment].address >= g[c->segment].bytes) {
-        if (address < g[c->segment].address) break; // in no segment
-        const before *next = &g[++c->segment];
-        if (c->segment == c->d->n_segments) break;
-        const bool goes_on = next->is_expandable && next[-1].is_expandable && // they are one
-                             next->address == next[-1].address + next[-1].bytes;
+static bool lies_in(const before *segment, uint64_t address) {
+    return address >= segment->address && address - segment->address < segment->bytes;
+}
+
+/// Where it begins; behind the block it goes on. A block outside of all segments has none.
+static uint64_t free_before(free_cursor *c, const before *b) {
+    while (c->at < c->n && !lies_in(&c->segments[c->at], b->address) && c->segments[c->at].address <= b->address) {
+        if (++c->at == c->n) break;
+        const before *last = &c->segments[c->at - 1], *next = last + 1;
+        const bool goes_on = next->is_expandable && last->is_expandable && // they are one
+                             next->address == last->address + last->bytes;
         if (!goes_on) c->begin = next->address;
     }
-    return c->begin;
+    if (c->at == c->n || !lies_in(&c->segments[c->at], b->address)) return b->address;
+    const uint64_t begin = c->begin;
+    c->begin = b->address + b->held;
+    return begin;
 }
 
 static tide_status begin_device(importer *m, device *d, tide_error *err) {
@@ -344,12 +352,12 @@ static tide_status begin_device(importer *m, device *d, tide_error *err) {
         if (tide__torch_pool_add(&d->pool, g->address, g->bytes, g->is_expandable) != TIDE_OK) return no_memory(m, err);
         TIDE_TRY(put_segment(m, d, true, m->begin_ns, g->address, g->bytes, g->stream, 0, err));
     }
-    free_cursor free = {.d = d, .begin = d->n_segments > 0 ? d->segments[0].address : 0};
+    free_cursor free = {
+        .segments = d->segments, .n = d->n_segments, .begin = d->n_segments > 0 ? d->segments[0].address : 0};
     for (size_t i = 0; i < d->n_blocks; i++) {
         // Two that were at one address one after the other: the second was allocated where no event tells.
         if (tide_map_find(&d->live, d->blocks[i].address + 1) != NULL) continue;
-        TIDE_TRY(begin_block(m, d, &d->blocks[i], free_before(&free, d->blocks[i].address), name, err));
-        free.begin = d->blocks[i].address + d->blocks[i].held;
+        TIDE_TRY(begin_block(m, d, &d->blocks[i], free_before(&free, &d->blocks[i]), name, err));
     }
     d->last_ns = m->begin_ns;
     return TIDE_OK;
@@ -418,7 +426,7 @@ static tide_status take_event(importer *m, device *d, const tide__torch_event *e
     }
     switch (e->action) {
     case TIDE__TORCH_ALLOC:
-        return e->addr == UINT64_MAX ? TIDE_OK : take_alloc(m, d, e, t_ns, err);
+        return take_alloc(m, d, e, t_ns, err);
     case TIDE__TORCH_FREE_REQUESTED:
     case TIDE__TORCH_FREE_COMPLETED:
         return take_end(m, d, e, t_ns, err);
@@ -457,7 +465,7 @@ static tide_status take_annotation(importer *m, const tide__torch_annotation *a,
 static int by_time(const void *a, const void *b) {
     const tide__torch_annotation *x = a, *y = b;
     if (x->time_us != y->time_us) return x->time_us < y->time_us ? -1 : 1;
-    return (x > y) - (x < y);
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 /// The device whose next event is the earliest; NULL: none has one.
@@ -502,7 +510,7 @@ static void compare_with_state(importer *m) {
             const live *known = tide_map_find(&d->live, b->address + 1);
             const bool is_active = b->state != TIDE__TORCH_INACTIVE;
             m->report->n_contradictions += is_active != (known != NULL);
-            m->report->n_elsewhere += is_active && known != NULL && known->held != b->size;
+            m->report->n_inexact += is_active && known != NULL && known->held != b->size;
         }
     }
 }
@@ -526,7 +534,7 @@ static tide_status import_all(importer *m, tide_error *err) {
     for (size_t i = 0; i < m->n_devices; i++) TIDE_TRY(begin_device(m, &m->devices[i], err));
     TIDE_TRY(take_all(m, err));
     compare_with_state(m);
-    for (size_t i = 0; i < m->n_devices; i++) m->report->n_elsewhere += m->devices[i].pool.n_elsewhere;
+    for (size_t i = 0; i < m->n_devices; i++) m->report->n_inexact += m->devices[i].pool.n_elsewhere;
     return TIDE_OK;
 }
 

@@ -33,6 +33,10 @@ bool tide_pytorch_is_option(const char *text);
 /// What a request of `bytes` is rounded up to, with so many divisions (0 and 1: none). Pure.
 uint64_t tide_pytorch_round(uint64_t bytes, uint64_t divisions);
 
+/// What a request of `need_bytes` (rounded) holds of a free chunk of `chunk_bytes`, at least as many: what is left over
+/// stays with it where it is too little to be cut off. `is_large`: of the large pool. Pure.
+uint64_t tide_pytorch_held(const tide_pytorch_options *opt, uint64_t chunk_bytes, uint64_t need_bytes, bool is_large);
+
 /// @param opt  NULL: none set. @return TIDE_ERR_NOT_IMPLEMENTED for a device that is not simulated; TIDE_ERR_NOMEM
 tide_status tide_pytorch_create(tide_device device, const tide_pytorch_options *opt, tide_allocator **out,
                                 tide_error *err) TIDE_NODISCARD;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Free chunks of the allocator pytorch: which one a request gets, where it is cut, how it merges. See pytorch.c.
+// Chunks of the allocator pytorch: which one a request gets, where it is cut, how it merges; and the list of segments
+// that they lie in. See pytorch.c.
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "core/memory/allocator_internal.h"
 #include "core/memory/allocators/pytorch_internal.h"
 
 // ---- headers ----
@@ -109,19 +111,47 @@ tide__chunk *tide__pt_put(tide__pt *a, tide__chunk *p) {
     return p;
 }
 
-/// Rule 4.
-static bool is_cut(const tide__pt *a, const tide__chunk *p, size_t need_bytes) {
-    const size_t rest = p->size_bytes - need_bytes;
-    if (!p->segment->large || a->options.expandable_segments) return rest >= TIDE__SC_STEP_BYTES;
-    const uint64_t most = a->options.max_split_bytes;
-    return (most == 0 || need_bytes < most) && rest > TIDE__SC_LARGE_REST_BYTES;
-}
-
 void tide__pt_give_out(tide__pt *a, tide__chunk *p, size_t need_bytes) {
     TIDE_ASSERT(p->state == TIDE__CHUNK_IDLE && p->size_bytes >= need_bytes);
     tide__pt_take(p);
     p->state = TIDE__CHUNK_OUT;
-    if (is_cut(a, p, need_bytes)) tide__pt_put(a, tide__pt_cut(a, p, need_bytes));
+    const size_t held = (size_t)tide_pytorch_held(&a->options, p->size_bytes, need_bytes, p->segment->large);
+    if (held < p->size_bytes) tide__pt_put(a, tide__pt_cut(a, p, held));
     p->segment->n_busy++;
     a->stats.cached_bytes -= p->size_bytes;
+}
+
+// ---- segments ----
+
+void tide__pt_link(tide__pt *a, tide__segment *seg) {
+    seg->prev = a->last;
+    if (a->last != NULL)
+        a->last->next = seg;
+    else
+        a->segments = seg;
+    a->last = seg;
+}
+
+void tide__pt_unlink(tide__pt *a, tide__segment *seg) {
+    if (seg->prev != NULL)
+        seg->prev->next = seg->next;
+    else
+        a->segments = seg->next;
+    if (seg->next != NULL)
+        seg->next->prev = seg->prev;
+    else
+        a->last = seg->prev;
+    if (a->cursor == seg) a->cursor = NULL;
+}
+
+void tide__pt_count_taken(tide__pt *a, uint64_t id, const void *at, size_t bytes) {
+    tide__count_reserve(&a->stats, bytes);
+    a->stats.cached_bytes += bytes;
+    if (a->listener.on_segment != NULL) a->listener.on_segment(a->listener.self, true, id, at, bytes);
+}
+
+void tide__pt_count_given(tide__pt *a, uint64_t id, const void *at, size_t bytes) {
+    a->stats.reserved_bytes -= bytes;
+    a->stats.cached_bytes -= bytes;
+    if (a->listener.on_segment != NULL) a->listener.on_segment(a->listener.self, false, id, at, bytes);
 }

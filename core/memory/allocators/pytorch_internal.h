@@ -57,6 +57,11 @@ void tide__pt_absorb(tide__pt *a, tide__chunk *p);
 /// Take the free chunk for the request, and cut off what the rule of splitting leaves over.
 void tide__pt_give_out(tide__pt *a, tide__chunk *p, size_t need_bytes);
 
+void tide__pt_link(tide__pt *a, tide__segment *seg);
+void tide__pt_unlink(tide__pt *a, tide__segment *seg);
+void tide__pt_count_taken(tide__pt *a, uint64_t id, const void *at, size_t bytes);
+void tide__pt_count_given(tide__pt *a, uint64_t id, const void *at, size_t bytes);
+
 // pytorch_segments.c
 /// A free chunk that holds the request, of memory that the device gave just now. TIDE_ERR_NOMEM of the device or of the
 /// host.
@@ -81,11 +86,5 @@ tide_status tide__pt_range_grow(tide__pt *a, const tide__pt_plan *plan, tide__ch
 void tide__pt_range_shrink(tide__pt *a, tide__segment *seg);
 /// The range itself; it is off the list.
 void tide__pt_range_free(tide__pt *a, tide__segment *seg);
-
-// pytorch_list.c
-void tide__pt_link(tide__pt *a, tide__segment *seg);
-void tide__pt_unlink(tide__pt *a, tide__segment *seg);
-void tide__pt_count_taken(tide__pt *a, uint64_t id, const void *at, size_t bytes);
-void tide__pt_count_given(tide__pt *a, uint64_t id, const void *at, size_t bytes);
 
 #endif
