@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -88,7 +89,8 @@ static int print_json(const char *path, const char *out, const tide_import_repor
 
 // ---- FILE of other commands ----
 
-/// Made once in a process, removed at its end.
+/// Made once in a process, removed at its end; a child of fork has no part in them.
+static pid_t maker;
 static struct made {
     char *path, *trace;
     tide_output *folder;
@@ -96,7 +98,7 @@ static struct made {
 } * all_made;
 
 static void remove_made(void) {
-    while (all_made != NULL) {
+    while (all_made != NULL && getpid() == maker) {
         struct made *m = all_made;
         all_made = m->next;
         tide_output_drop(m->folder);
@@ -145,7 +147,7 @@ tide_status cli_trace_path(const char *path, const char **out, tide_error *err) 
     }
     struct made *m;
     TIDE_TRY(TIDE_NEW(&m, 1, err, "to read '%s'", path));
-    if (all_made == NULL) atexit(remove_made);
+    if (all_made == NULL && atexit(remove_made) == 0) maker = getpid();
     m->next = all_made;
     all_made = m;
     const tide_status st = make_trace(path, m, err);
@@ -160,7 +162,7 @@ static int import(const char *path, const char *out, bool force, bool json) {
     tide_import_report report;
     if (cli_same_place(path, out))
         return cli_usage(&cli_command_import, "-o: '%s' is the input; it would be replaced", out);
-    if (tide_import_look(path) != TIDE_IMPORT_UNKNOWN && !force && !cli_may_replace(out)) return CLI_EXIT_USAGE;
+    if (!force && !cli_may_replace(out)) return CLI_EXIT_USAGE;
     if (tide_import_file(path, out, &report, &err) != TIDE_OK) return cli_fail(&err);
     if (json) return print_json(path, out, &report);
     print_report(path, &report, stdout);

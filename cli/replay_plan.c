@@ -8,6 +8,7 @@
 #include <inttypes.h>
 
 #include "cli/replay.h"
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
@@ -40,6 +41,7 @@ static tide_status begin_block(collecting *c, const tide_trace_event *e, tide_er
 }
 
 static void end_block(collecting *c, live_block *b) {
+    TIDE_ASSERT(b->row < c->n && c->rows[b->row].end < 0);
     c->rows[b->row].end = (int64_t)c->n;
     tide_map_take(&c->live, b);
 }

@@ -58,42 +58,14 @@ static bool is_wanted(const cli_replay_source *s, const tide_trace_event *e) {
 
 // ---- what is alive when it begins ----
 
-static int by_event(const void *a, const void *b) {
-    const tide_live *x = a, *y = b;
-    return (x->alloc_event > y->alloc_event) - (x->alloc_event < y->alloc_event);
-}
-
-static tide_trace_event event_of(const tide_live *b) {
-    return (tide_trace_event){.id = b->alloc_event,
-                              .t_ns = b->alloc_ns,
-                              .op = tide_memory_op_name(TIDE_MEM_ALLOC),
-                              .block_id = b->block_id,
-                              .requested_bytes = b->requested_bytes,
-                              .reserved_bytes = b->reserved_bytes,
-                              .address = b->address,
-                              .stream = b->stream,
-                              .kind = tide_memory_kind_name(b->kind),
-                              .device = b->device,
-                              .allocator = b->allocator,
-                              .name = b->name,
-                              .scope = b->scope,
-                              .scope_index = b->scope_index,
-                              .run_id = b->run_id,
-                              .thread = b->thread,
-                              .process = (uint32_t)(b->block_id >> 48)};
-}
-
 static tide_status give_live(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) {
-    if (s->first_event <= 1) return TIDE_OK;
-    tide_live_set live;
-    TIDE_TRY(tide_trace_live_set_after(s->trace, s->first_event - 1, &live, err));
-    if (live.n > 0) qsort(live.items, live.n, sizeof *live.items, by_event);
+    tide_trace_event *events;
+    size_t n;
+    TIDE_TRY(tide_trace_allocs_before(s->trace, s->first_event, &events, &n, err));
     tide_status st = TIDE_OK;
-    for (size_t i = 0; i < live.n && st == TIDE_OK; i++) {
-        const tide_trace_event e = event_of(&live.items[i]);
-        if (is_wanted(s, &e)) st = fn(ctx, TIDE_MEM_ALLOC, &e, err);
-    }
-    tide_live_set_deinit(&live);
+    for (size_t i = 0; i < n && st == TIDE_OK; i++)
+        if (is_wanted(s, &events[i])) st = fn(ctx, TIDE_MEM_ALLOC, &events[i], err);
+    tide_host_free(events);
     return st;
 }
 

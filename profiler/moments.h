@@ -124,6 +124,10 @@ typedef struct tide_trace_event {
 /// behind the last.
 tide_status tide_trace_events(tide_trace *t, uint64_t from, tide_trace_event *events, size_t max, size_t *n,
                               tide_error *err) TIDE_NODISCARD;
+/// What was live before event `first_event` as the events that allocated it, in their order, as tide_trace_events gives
+/// them; none for the first event. *out [*n] is owned: tide_host_free; NULL when there are none.
+tide_status tide_trace_allocs_before(tide_trace *t, uint64_t first_event, tide_trace_event **out, size_t *n,
+                                     tide_error *err) TIDE_NODISCARD;
 /// Number of the last event at or before `t_ns`; 0: none.
 tide_status tide_trace_event_at(tide_trace *t, uint64_t t_ns, uint64_t *event_id, tide_error *err) TIDE_NODISCARD;
 #ifdef __cplusplus

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 enum { PIECE = 1 << 20 }; // bytes that are written at once
@@ -28,6 +29,7 @@ void tide__chrome_begin(tide__chrome *c, tide_output *out, tide_error *err) {
 void tide__chrome_open(tide__chrome *c, const char *ph, const char *name, const char *cat, tide__chrome_place at) {
     char us[32];
     tide_json_out *j = &c->json;
+    TIDE_ASSERT(j->depth == 2); // the event before it was closed
     tide_json_open_flat(j, NULL, '{');
     tide_json_text(j, "ph", ph);
     tide_json_text(j, "name", name[0] != '\0' ? name : "(no name)");
@@ -48,6 +50,7 @@ void tide__chrome_id(tide__chrome *c, char sort, uint64_t number) {
 void tide__chrome_args(tide__chrome *c) { tide_json_open(&c->json, "args", '{'); }
 
 void tide__chrome_close(tide__chrome *c) {
+    TIDE_ASSERT(c->json.depth == 3 || c->json.depth == 4); // an event, perhaps in its arguments
     if (c->json.depth > 3) tide_json_close(&c->json, '}');
     tide_json_close(&c->json, '}');
     if (c->text.len >= PIECE) put(c);

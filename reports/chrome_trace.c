@@ -380,37 +380,14 @@ static tide_status take_events(writer *w, const tide_trace_extent *extent) {
 
 // ---- what is there before, and at the end ----
 
-static int compare_births(const void *a, const void *b) {
-    const tide_live *x = a, *y = b;
-    return (x->alloc_event > y->alloc_event) - (x->alloc_event < y->alloc_event);
-}
-
 /// Blocks that were alive when what is shown begins: their slices begin when they did, the curves begin with their sum.
 static tide_status take_older(writer *w, const tide_trace_extent *extent) {
-    tide_live_set set = {0};
-    if (extent->first_event <= 1) return TIDE_OK;
-    TIDE_TRY(tide_trace_live_set_after(w->t, extent->first_event - 1, &set, w->err));
-    if (set.n > 1) qsort(set.items, set.n, sizeof *set.items, compare_births);
+    tide_trace_event *events;
+    size_t n;
+    TIDE_TRY(tide_trace_allocs_before(w->t, extent->first_event, &events, &n, w->err));
     tide_status st = TIDE_OK;
-    for (size_t i = 0; i < set.n && st == TIDE_OK; i++) {
-        const tide_live *b = &set.items[i];
-        const tide_trace_event e = {.id = b->alloc_event,
-                                    .t_ns = b->alloc_ns,
-                                    .block_id = b->block_id,
-                                    .requested_bytes = b->requested_bytes,
-                                    .reserved_bytes = b->reserved_bytes,
-                                    .address = b->address,
-                                    .kind = tide_memory_kind_name(b->kind),
-                                    .device = b->device,
-                                    .allocator = b->allocator,
-                                    .name = b->name,
-                                    .scope = b->scope,
-                                    .scope_index = b->scope_index,
-                                    .thread = b->thread,
-                                    .process = (uint32_t)tide_trace_process_of(b->block_id)};
-        st = take_block(w, &e, false);
-    }
-    tide_live_set_deinit(&set);
+    for (size_t i = 0; i < n && st == TIDE_OK; i++) st = take_block(w, &events[i], false);
+    tide_host_free(events);
     return st;
 }
 

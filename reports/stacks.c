@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/html_text.h"
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "reports/render.h"
 #include "reports/svg_axis.h"
@@ -95,6 +96,7 @@ static void add_level(picture *p, size_t first, size_t last, size_t at, double x
         size_t n;
         for (next = i; next < last && same_line(&p->groups[i], &p->groups[next], at); next++)
             bytes += p->groups[next].requested_bytes;
+        TIDE_ASSERT(next > i && bytes <= p->all_bytes);
         const char *line = line_at(p->groups[i].key, at, &n);
         const double width = (double)bytes * p->scale;
         if (width >= MIN_WIDTH) {

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
@@ -94,6 +95,7 @@ static void sim_mem_free(void *self, int32_t index, void *ptr) {
     pthread_mutex_lock(&sim.lock);
     sim_range *r = tide_map_find(&sim.ranges, (uintptr_t)ptr);
     if (r != NULL) {
+        TIDE_ASSERT(sim.used_bytes >= r->bytes);
         sim.used_bytes -= r->bytes;
         tide_map_take(&sim.ranges, r);
     }
@@ -149,6 +151,7 @@ static void sim_vm_unmap(void *self, int32_t index, void *at, size_t size_bytes)
     (void)index;
     (void)at;
     pthread_mutex_lock(&sim.lock);
+    TIDE_ASSERT(sim.used_bytes >= size_bytes);
     sim.used_bytes -= size_bytes;
     pthread_mutex_unlock(&sim.lock);
 }

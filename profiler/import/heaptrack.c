@@ -15,10 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/import/import_internal.h"
-
-enum { MAX_LINE = 1 << 24 };
 
 typedef struct place {
     int64_t name; // text of the trace: a frame's
@@ -36,12 +35,9 @@ typedef struct block {
 } block;
 
 typedef struct importer {
-    const char *path;
+    tide__lines lines;
     tide__new_trace *out;
     tide_import_report *report;
-    char *line;
-    size_t cap_line;
-    uint64_t number;
     uint64_t format;
     char **texts;         // [n_texts], owned
     place *places;        // [n_places]
@@ -54,13 +50,8 @@ typedef struct importer {
     int64_t t_ns, allocator, device, thread;
 } importer;
 
-static tide_status bad(const importer *m, tide_error *err, const char *what) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", m->path, what);
-    tide_error_where(err, "%s:%" PRIu64, m->path, m->number);
-    return st;
-}
 static tide_status no_memory(const importer *m, tide_error *err) {
-    return TIDE_NO_MEMORY(err, "to read '%s'", m->path);
+    return TIDE_NO_MEMORY(err, "to read '%s'", m->lines.path);
 }
 
 /// The next hexadecimal number of a line, at most `max`; false: there is none, or it is larger.
@@ -79,12 +70,12 @@ static bool next_number(const char **at, uint64_t max, uint64_t *out) {
 
 static tide_status take_text(importer *m, const char *at, tide_error *err) {
     uint64_t n;
-    if (m->format >= 3 && (!next_number(&at, MAX_LINE, &n) || *at != ' '))
-        return bad(m, err, "a text without its length");
+    if (m->format >= 3 && (!next_number(&at, UINT32_MAX, &n) || *at != ' '))
+        return tide__lines_bad(&m->lines, err, "a text without its length");
     while (m->format < 3 && *at == ' ') at++;
     if (m->format >= 3) at++;
-    TIDE_TRY(TIDE_GROW(&m->texts, &m->cap_texts, m->n_texts + 1, err, "to read '%s'", m->path));
-    TIDE_TRY(TIDE_COPY_TEXT(&m->texts[m->n_texts], at, err, "to read '%s'", m->path));
+    TIDE_TRY(TIDE_GROW(&m->texts, &m->cap_texts, m->n_texts + 1, err, "to read '%s'", m->lines.path));
+    TIDE_TRY(TIDE_COPY_TEXT(&m->texts[m->n_texts], at, err, "to read '%s'", m->lines.path));
     m->n_texts++;
     return TIDE_OK;
 }
@@ -107,10 +98,10 @@ static tide_status take_place(importer *m, const char *at, tide_error *err) {
     uint64_t address, module, function = 0, file = 0, line = 0;
     place p = {0};
     if (!next_number(&at, UINT64_MAX, &address) || !next_number(&at, m->n_texts, &module))
-        return bad(m, err, "a place without its module");
+        return tide__lines_bad(&m->lines, err, "a place without its module");
     if (next_number(&at, m->n_texts, &function) && next_number(&at, m->n_texts, &file) &&
         !next_number(&at, INT32_MAX, &line))
-        return bad(m, err, "a place without its line");
+        return tide__lines_bad(&m->lines, err, "a place without its line");
     tide_text frame = {0}, name = {0};
     if (function > 0)
         tide_text_add(&frame, text_of(m, function));
@@ -122,7 +113,7 @@ static tide_status take_place(importer *m, const char *at, tide_error *err) {
     tide_status st = put_name(m, &frame, &p.name, err);
     const tide_status second = put_name(m, &name, &p.block_name, st == TIDE_OK ? err : NULL);
     if (st == TIDE_OK) st = second;
-    if (st == TIDE_OK) st = TIDE_GROW(&m->places, &m->cap_places, m->n_places + 1, err, "to read '%s'", m->path);
+    if (st == TIDE_OK) st = TIDE_GROW(&m->places, &m->cap_places, m->n_places + 1, err, "to read '%s'", m->lines.path);
     if (st == TIDE_OK) m->places[m->n_places++] = p;
     return st;
 }
@@ -131,14 +122,14 @@ static tide_status take_frame(importer *m, const char *at, tide_error *err) {
     uint64_t where, caller;
     int64_t scope;
     if (!next_number(&at, m->n_places, &where) || where == 0 || !next_number(&at, m->n_frames, &caller))
-        return bad(m, err, "a frame whose place or caller is not there");
+        return tide__lines_bad(&m->lines, err, "a frame whose place or caller is not there");
     const tide__scope_row row = {.name_id = m->places[where - 1].name,
                                  .parent_id = caller > 0 ? m->frames[caller - 1] : 0,
                                  .kind = TIDE_SCOPE_FRAME,
                                  .step = -1};
     if (tide__names_scope_row(&m->out->names, &row, &scope) != TIDE_OK) return no_memory(m, err);
-    TIDE_TRY(TIDE_GROW(&m->frames, &m->cap_frames, m->n_frames + 1, err, "to read '%s'", m->path));
-    TIDE_TRY(TIDE_GROW(&m->frame_names, &m->cap_frame_names, m->n_frames + 1, err, "to read '%s'", m->path));
+    TIDE_TRY(TIDE_GROW(&m->frames, &m->cap_frames, m->n_frames + 1, err, "to read '%s'", m->lines.path));
+    TIDE_TRY(TIDE_GROW(&m->frame_names, &m->cap_frame_names, m->n_frames + 1, err, "to read '%s'", m->lines.path));
     m->frames[m->n_frames] = (int32_t)scope;
     m->frame_names[m->n_frames++] = (int32_t)m->places[where - 1].block_name;
     return TIDE_OK;
@@ -147,8 +138,8 @@ static tide_status take_frame(importer *m, const char *at, tide_error *err) {
 static tide_status take_info(importer *m, const char *at, tide_error *err) {
     uint64_t bytes, frame;
     if (!next_number(&at, INT64_MAX, &bytes) || !next_number(&at, m->n_frames, &frame))
-        return bad(m, err, "an allocation whose size or frame is not there");
-    TIDE_TRY(TIDE_GROW(&m->infos, &m->cap_infos, m->n_infos + 1, err, "to read '%s'", m->path));
+        return tide__lines_bad(&m->lines, err, "an allocation whose size or frame is not there");
+    TIDE_TRY(TIDE_GROW(&m->infos, &m->cap_infos, m->n_infos + 1, err, "to read '%s'", m->lines.path));
     m->infos[m->n_infos++] = (info){.bytes = (int64_t)bytes,
                                     .scope = frame > 0 ? m->frames[frame - 1] : 0,
                                     .name = frame > 0 ? m->frame_names[frame - 1] : 0};
@@ -174,7 +165,7 @@ static tide_status put_event(importer *m, const info *a, uint32_t number, tide_m
 static tide_status take_alloc(importer *m, const char *at, bool begins, tide_error *err) {
     uint64_t i;
     if (m->n_infos == 0 || !next_number(&at, m->n_infos - 1, &i))
-        return bad(m, err, "an event of an allocation that is not there");
+        return tide__lines_bad(&m->lines, err, "an event of an allocation that is not there");
     info *a = &m->infos[i];
     if (!begins) {
         const uint32_t number = a->last;
@@ -182,11 +173,12 @@ static tide_status take_alloc(importer *m, const char *at, bool begins, tide_err
             m->report->n_unknown_frees++;
             return TIDE_OK;
         }
+        TIDE_ASSERT(number <= m->n_blocks && m->blocks[number - 1].before < number);
         a->last = m->blocks[number - 1].before;
         return put_event(m, a, number, TIDE_MEM_FREE_COMPLETED, err);
     }
-    if (m->n_blocks >= UINT32_MAX - 1) return bad(m, err, "it has more than 2^32 blocks");
-    TIDE_TRY(TIDE_GROW(&m->blocks, &m->cap_blocks, m->n_blocks + 1, err, "to read '%s'", m->path));
+    if (m->n_blocks >= UINT32_MAX - 1) return tide__lines_bad(&m->lines, err, "it has more than 2^32 blocks");
+    TIDE_TRY(TIDE_GROW(&m->blocks, &m->cap_blocks, m->n_blocks + 1, err, "to read '%s'", m->lines.path));
     m->blocks[m->n_blocks++] = (block){.before = a->last};
     a->last = (uint32_t)m->n_blocks;
     m->report->n_blocks++;
@@ -195,7 +187,7 @@ static tide_status take_alloc(importer *m, const char *at, bool begins, tide_err
 
 static tide_status take_time(importer *m, const char *at, tide_error *err) {
     uint64_t ms;
-    if (!next_number(&at, INT64_MAX / 2000000, &ms)) return bad(m, err, "a time that is no number");
+    if (!next_number(&at, INT64_MAX / 2000000, &ms)) return tide__lines_bad(&m->lines, err, "a time that is no number");
     if ((int64_t)ms * 1000000 > m->t_ns) m->t_ns = (int64_t)ms * 1000000;
     return TIDE_OK;
 }
@@ -204,15 +196,15 @@ static tide_status take_version(importer *m, const char *at, tide_error *err) {
     uint64_t program;
     if (!next_number(&at, UINT64_MAX, &program) || !next_number(&at, UINT64_MAX, &m->format) || m->format < 1 ||
         m->format > 3)
-        return bad(m, err, "its format is another than 1 to 3");
+        return tide__lines_bad(&m->lines, err, "its format is another than 1 to 3");
     return TIDE_OK;
 }
 
 static tide_status take_line(importer *m, tide_error *err) {
-    const char *at = m->line + (m->line[0] != '\0');
-    if (m->line[0] != 'v' && m->format == 0)
-        return bad(m, err, "it does not begin with the versions of heaptrack and its format");
-    switch (m->line[0]) {
+    const char *at = m->lines.text + (m->lines.text[0] != '\0');
+    if (m->lines.text[0] != 'v' && m->format == 0)
+        return tide__lines_bad(&m->lines, err, "it does not begin with the versions of heaptrack and its format");
+    switch (m->lines.text[0]) {
     case 'v':
         return take_version(m, at, err);
     case 's':
@@ -225,7 +217,7 @@ static tide_status take_line(importer *m, tide_error *err) {
         return take_info(m, at, err);
     case '+':
     case '-':
-        return take_alloc(m, at, m->line[0] == '+', err);
+        return take_alloc(m, at, m->lines.text[0] == '+', err);
     case 'c':
         return take_time(m, at, err);
     default: // the command, the machine, resident memory, remarks
@@ -233,32 +225,23 @@ static tide_status take_line(importer *m, tide_error *err) {
     }
 }
 
-static tide_status take_lines(importer *m, FILE *in, tide_error *err) {
+static tide_status take_lines(importer *m, tide_error *err) {
     if (tide__names_device(&m->out->names, TIDE_CPU, &m->device) != TIDE_OK ||
         tide__names_thread(&m->out->names, 1, 1, NULL, &m->thread) != TIDE_OK ||
         tide__names_text(&m->out->names, "malloc", &m->allocator) != TIDE_OK)
         return no_memory(m, err);
-    for (;;) {
-        size_t n = 0;
-        do { // a line in pieces, as long as it is
-            TIDE_TRY(TIDE_GROW(&m->line, &m->cap_line, n + 4096, err, "to read '%s'", m->path));
-            if (fgets(m->line + n, (int)(m->cap_line - n), in) == NULL) break;
-            n += strlen(m->line + n);
-            if (n > MAX_LINE) return bad(m, err, "a line of more than 16 MiB");
-        } while (n > 0 && m->line[n - 1] != '\n' && !feof(in));
-        if (ferror(in)) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot read '%s': %s", m->path, strerror(errno));
-        if (n == 0) return TIDE_OK;
-        m->number++;
-        while (n > 0 && (m->line[n - 1] == '\n' || m->line[n - 1] == '\r')) m->line[--n] = '\0';
-        TIDE_TRY(take_line(m, err));
-        if (feof(in)) return TIDE_OK;
+    bool has = true;
+    while (has) {
+        TIDE_TRY(tide__lines_next(&m->lines, &has, err));
+        if (has) TIDE_TRY(take_line(m, err));
     }
+    return TIDE_OK;
 }
 
 tide_status tide__import_heaptrack(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
                                    tide_error *err) {
-    importer m = {.path = path, .out = out, .report = report};
-    const tide_status st = take_lines(&m, in, err);
+    importer m = {.lines = {.in = in, .path = path}, .out = out, .report = report};
+    const tide_status st = take_lines(&m, err);
     for (size_t i = 0; i < m.n_texts; i++) tide_host_free(m.texts[i]);
     tide_host_free(m.texts);
     tide_host_free(m.places);
@@ -266,6 +249,6 @@ tide_status tide__import_heaptrack(FILE *in, const char *path, tide__new_trace *
     tide_host_free(m.frame_names);
     tide_host_free(m.infos);
     tide_host_free(m.blocks);
-    tide_host_free(m.line);
+    tide__lines_deinit(&m.lines);
     return st;
 }

@@ -9,6 +9,7 @@
 //     torch_stacks.c   its stacks: a tree, and as scopes
 //     torch_trace.c    its events as those of a trace
 //     rmm_csv.c        logs of RMM
+//     lines.c          lines of a text, for the next two
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
@@ -17,6 +18,20 @@
 #include "profiler/import/import.h"
 #include "profiler/import/torch_snapshot.h"
 #include "profiler/store/new_trace.h"
+
+/// A text line by line. Zero-initialise but for the first two.
+typedef struct tide__lines {
+    FILE *in;
+    const char *path;
+    char *text; ///< the line without its end, at most to its first zero byte; owned
+    size_t cap;
+    uint64_t number; ///< of the line, from 1
+} tide__lines;
+/// *has false: there is no further line. TIDE_ERR_BAD_INPUT for one of more than 16 MiB; TIDE_ERR_IO; TIDE_ERR_NOMEM.
+tide_status tide__lines_next(tide__lines *l, bool *has, tide_error *err) TIDE_NODISCARD;
+/// TIDE_ERR_BAD_INPUT with the place of the line.
+tide_status tide__lines_bad(const tide__lines *l, tide_error *err, const char *what);
+void tide__lines_deinit(tide__lines *l);
 
 /// All of the snapshot into the trace, which is empty.
 tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__new_trace *out,

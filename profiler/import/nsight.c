@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "profiler/import/import_internal.h"
@@ -147,6 +148,7 @@ static tide_status fill_event(importer *m, sqlite3_stmt *row, const char *kind, 
 }
 
 static uint64_t key_of(uint64_t address, size_t process) {
+    TIDE_ASSERT(process >= 1 && process <= TIDE_IMPORT_MAX_PROCESSES);
     const uint64_t h = (address ^ (uint64_t)process << 56) * UINT64_C(0x9E3779B97F4A7C15);
     return (h ^ h >> 31) | 1;
 }

@@ -16,7 +16,7 @@
 #include "core/base/host_alloc.h"
 #include "profiler/import/import_internal.h"
 
-enum { MAX_LINE = 4096, MAX_COLUMNS = 32 };
+enum { MAX_COLUMNS = 32 };
 enum { THREAD, TIME, ACTION, POINTER, SIZE, STREAM, N_COLUMNS };
 static const char *const column_names[N_COLUMNS] = {"Thread", "Time", "Action", "Pointer", "Size", "Stream"};
 
@@ -27,12 +27,10 @@ typedef struct live {
 } live;
 
 typedef struct importer {
-    const char *path;
+    tide__lines lines;
     tide__new_trace *out;
     tide_import_report *report;
     tide_map live;
-    char line[MAX_LINE];
-    uint64_t number; // of the line
     char *cells[MAX_COLUMNS];
     size_t n_cells;
     size_t column[N_COLUMNS]; // which cell is it
@@ -40,29 +38,18 @@ typedef struct importer {
     int64_t last_us, day_us;
 } importer;
 
-static tide_status bad(const importer *m, tide_error *err, const char *what) {
-    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': %s", m->path, what);
-    tide_error_where(err, "%s:%" PRIu64, m->path, m->number);
-    return st;
-}
 static tide_status no_memory(const importer *m, tide_error *err) {
-    return TIDE_NO_MEMORY(err, "to read '%s'", m->path);
+    return TIDE_NO_MEMORY(err, "to read '%s'", m->lines.path);
 }
 
 // ---- lines ----
 
 /// The next line in its cells; *has false: there is none.
-static tide_status next_line(importer *m, FILE *in, bool *has, tide_error *err) {
-    *has = fgets(m->line, sizeof m->line, in) != NULL;
-    if (!*has && ferror(in)) return TIDE_FAIL(err, TIDE_ERR_IO, "cannot read '%s': %s", m->path, strerror(errno));
-    if (!*has) return TIDE_OK;
-    m->number++;
-    size_t n = strlen(m->line);
-    if (n + 1 == sizeof m->line && m->line[n - 1] != '\n') return bad(m, err, "a line of more than 4 KiB");
-    while (n > 0 && (m->line[n - 1] == '\n' || m->line[n - 1] == '\r')) m->line[--n] = '\0';
+static tide_status next_line(importer *m, bool *has, tide_error *err) {
+    TIDE_TRY(tide__lines_next(&m->lines, has, err));
     m->n_cells = 0;
-    for (char *at = m->line; at != NULL;) {
-        if (m->n_cells == MAX_COLUMNS) return bad(m, err, "a line of more than 32 columns");
+    for (char *at = *has ? m->lines.text : NULL; at != NULL;) {
+        if (m->n_cells == MAX_COLUMNS) return tide__lines_bad(&m->lines, err, "a line of more than 32 columns");
         m->cells[m->n_cells++] = at;
         at = strchr(at, ',');
         if (at != NULL) *at++ = '\0';
@@ -70,15 +57,15 @@ static tide_status next_line(importer *m, FILE *in, bool *has, tide_error *err) 
     return TIDE_OK;
 }
 
-static tide_status take_head(importer *m, FILE *in, tide_error *err) {
+static tide_status take_head(importer *m, tide_error *err) {
     bool has;
-    TIDE_TRY(next_line(m, in, &has, err));
+    TIDE_TRY(next_line(m, &has, err));
     for (size_t c = 0; c < N_COLUMNS; c++) {
         char what[64];
         size_t i = 0;
         while (i < m->n_cells && strcmp(m->cells[i], column_names[c]) != 0) i++;
         snprintf(what, sizeof what, "it has no column '%s'", column_names[c]);
-        if (!has || i == m->n_cells) return bad(m, err, what);
+        if (!has || i == m->n_cells) return tide__lines_bad(&m->lines, err, what);
         m->column[c] = i;
     }
     return TIDE_OK;
@@ -164,11 +151,14 @@ static tide_status take_line(importer *m, tide_error *err) {
     int64_t us, thread_id;
     if (m->n_cells == 1 && m->cells[0][0] == '\0') return TIDE_OK; // an empty line
     if (!number_of(cell(m, THREAD), &thread) || thread == 0 || thread > INT32_MAX)
-        return bad(m, err, "'Thread' is no thread's number");
-    if (!time_of(cell(m, TIME), &us)) return bad(m, err, "'Time' is not of the form 11:54:32.123456");
-    if (!number_of(cell(m, POINTER), &pointer) || pointer == UINT64_MAX) return bad(m, err, "'Pointer' is no address");
-    if (!number_of(cell(m, SIZE), &size) || size > INT64_MAX) return bad(m, err, "'Size' is no number of bytes");
-    if (!number_of(cell(m, STREAM), &stream)) return bad(m, err, "'Stream' is no stream");
+        return tide__lines_bad(&m->lines, err, "'Thread' is no thread's number");
+    if (!time_of(cell(m, TIME), &us))
+        return tide__lines_bad(&m->lines, err, "'Time' is not of the form 11:54:32.123456");
+    if (!number_of(cell(m, POINTER), &pointer) || pointer == UINT64_MAX)
+        return tide__lines_bad(&m->lines, err, "'Pointer' is no address");
+    if (!number_of(cell(m, SIZE), &size) || size > INT64_MAX)
+        return tide__lines_bad(&m->lines, err, "'Size' is no number of bytes");
+    if (!number_of(cell(m, STREAM), &stream)) return tide__lines_bad(&m->lines, err, "'Stream' is no stream");
     if (us + m->day_us < m->last_us - INT64_C(43200000000)) m->day_us += INT64_C(86400000000);
     us += m->day_us;
     if (us > m->last_us) m->last_us = us;
@@ -184,15 +174,15 @@ static tide_status take_line(importer *m, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status take_lines(importer *m, FILE *in, tide_error *err) {
+static tide_status take_lines(importer *m, tide_error *err) {
     const tide_device device = {.type = TIDE_DEVICE_CUDA};
     if (tide__names_device(&m->out->names, device, &m->device) != TIDE_OK ||
         tide__names_text(&m->out->names, "rmm", &m->allocator) != TIDE_OK)
         return no_memory(m, err);
-    TIDE_TRY(take_head(m, in, err));
+    TIDE_TRY(take_head(m, err));
     for (;;) {
         bool has;
-        TIDE_TRY(next_line(m, in, &has, err));
+        TIDE_TRY(next_line(m, &has, err));
         if (!has) return TIDE_OK;
         TIDE_TRY(take_line(m, err));
     }
@@ -202,12 +192,13 @@ tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, t
                              tide_error *err) {
     importer *m;
     TIDE_TRY(TIDE_NEW(&m, 1, err, "to read '%s'", path));
-    m->path = path;
+    m->lines = (tide__lines){.in = in, .path = path};
     m->out = out;
     m->report = report;
     m->live = (tide_map)TIDE_MAP(live);
     m->next_block = 1;
-    const tide_status st = take_lines(m, in, err);
+    const tide_status st = take_lines(m, err);
+    tide__lines_deinit(&m->lines);
     tide_map_deinit(&m->live);
     tide_host_free(m);
     return st;

@@ -3,7 +3,10 @@
 // Blocks of PyTorch's caching allocator by address. See torch_pool.h.
 #include "profiler/import/torch_pool.h"
 
+#include <string.h>
+
 #include "core/base/assert.h"
+#include "core/base/host_alloc.h"
 #include "core/memory/allocators/pytorch.h"
 
 enum { SMALL_REQUEST = 1 << 20 };
@@ -20,6 +23,67 @@ static uint64_t divisions_of(const tide__torch_settings *s, uint64_t bytes) {
 uint64_t tide__torch_round(const tide__torch_settings *s, uint64_t bytes) {
     return tide_pytorch_round(bytes, bytes > 0 ? divisions_of(s, bytes) : 0);
 }
+
+// ---- ranges ----
+
+/// The first range that ends behind `at`, or touches it there; r->n: none.
+static size_t first_behind(const tide__torch_ranges *r, uint64_t at) {
+    size_t lo = 0, hi = r->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (r->items[mid].behind < at)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/// Items [i, j) become the `n` of `parts`.
+static tide_status put_parts(tide__torch_ranges *r, size_t i, size_t j, const struct tide__torch_range *parts,
+                             size_t n) {
+    TIDE_ASSERT(i <= j && j <= r->n && n <= 2);
+    TIDE_TRY(tide_host_grow(&r->items, &r->cap, r->n + 2, sizeof *r->items));
+    memmove(&r->items[i + n], &r->items[j], (r->n - j) * sizeof *r->items);
+    for (size_t k = 0; k < n; k++) r->items[i + k] = parts[k];
+    r->n += n;
+    r->n -= j - i;
+    return TIDE_OK;
+}
+
+tide_status tide__torch_ranges_add(tide__torch_ranges *r, uint64_t first, uint64_t behind) {
+    struct tide__torch_range all = {first, behind};
+    const size_t i = first_behind(r, first);
+    size_t j = i;
+    if (first >= behind) return TIDE_OK;
+    for (; j < r->n && r->items[j].first <= behind; j++) {
+        if (r->items[j].first < all.first) all.first = r->items[j].first;
+        if (r->items[j].behind > all.behind) all.behind = r->items[j].behind;
+    }
+    return put_parts(r, i, j, &all, 1);
+}
+
+tide_status tide__torch_ranges_cut(tide__torch_ranges *r, uint64_t first, uint64_t behind) {
+    struct tide__torch_range left[2];
+    size_t n = 0, i = first_behind(r, first);
+    if (first >= behind) return TIDE_OK;
+    size_t j = i;
+    for (; j < r->n && r->items[j].first < behind; j++) {
+        if (r->items[j].first < first) left[n++] = (struct tide__torch_range){r->items[j].first, first};
+        if (r->items[j].behind > behind) left[n++] = (struct tide__torch_range){behind, r->items[j].behind};
+    }
+    return put_parts(r, i, j, left, n);
+}
+
+bool tide__torch_ranges_gap(const tide__torch_ranges *r, uint64_t *first, uint64_t behind, uint64_t *end) {
+    size_t i = first_behind(r, *first);
+    for (; i < r->n && r->items[i].first <= *first; i++)
+        if (r->items[i].behind > *first) *first = r->items[i].behind;
+    *end = i < r->n && r->items[i].first < behind ? r->items[i].first : behind;
+    return *first < behind;
+}
+
+void tide__torch_ranges_deinit(tide__torch_ranges *r) { tide_host_free(r->items); }
 
 // ---- the two maps ----
 

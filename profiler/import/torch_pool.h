@@ -15,6 +15,21 @@
 #include "core/base/map.h"
 #include "profiler/import/torch_snapshot.h"
 
+/// Addresses, in ranges that neither touch nor overlap. Zero-initialise.
+typedef struct tide__torch_ranges {
+    struct tide__torch_range {
+        uint64_t first, behind;
+    } * items; ///< [n], rising; owned
+    size_t n, cap;
+} tide__torch_ranges;
+/// [first, behind) is in it. Costs a move of those behind it. @return TIDE_OK, TIDE_ERR_NOMEM
+tide_status tide__torch_ranges_add(tide__torch_ranges *r, uint64_t first, uint64_t behind) TIDE_NODISCARD;
+/// It no longer is. As above.
+tide_status tide__torch_ranges_cut(tide__torch_ranges *r, uint64_t first, uint64_t behind) TIDE_NODISCARD;
+/// The next part of [*first, behind) that is not in it: [*first, *end). False: all of it is.
+bool tide__torch_ranges_gap(const tide__torch_ranges *r, uint64_t *first, uint64_t behind, uint64_t *end);
+void tide__torch_ranges_deinit(tide__torch_ranges *r);
+
 /// Zero-initialise with TIDE__TORCH_POOL.
 typedef struct tide__torch_pool {
     const tide__torch_settings *settings; ///< borrowed

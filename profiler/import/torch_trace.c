@@ -3,9 +3,9 @@
 // A snapshot of PyTorch as events of a trace. Its trace of events began at some moment, its segments are the state at
 // the end; so what was there before follows from both, and comes first:
 //
-//     look      the events of each device once: which blocks and segments end without having begun, and which are left
-//     begin     those, and what is in the segments and never began: segments, then blocks, at the time of the first
-//     event events    of all devices in the order of their times, with annotations between them
+//     look      the events of each device once: what ends without having begun, and what is left
+//     begin     that, and what is in the segments and never began: segments, then blocks, at the first moment
+//     events    of all devices in the order of their times, with annotations between them
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,11 +171,27 @@ static tide_status look_at_end(importer *m, device *d, const tide__torch_event *
     return TIDE_OK;
 }
 
-/// Segments that events began lie in `begun` until they end.
-static tide_status look_at(importer *m, device *d, tide_map *begun, const tide__torch_event *e, tide_error *err) {
+/// Segments that events began, until they end: whole ones, and parts of expandable ones.
+typedef struct begun {
+    tide_map whole; // live
+    tide__torch_ranges parts;
+} begun;
+
+/// What of [address, address + bytes) no event has mapped was there before.
+static tide_status add_unmapped(importer *m, device *d, const begun *seen, uint64_t address, uint64_t bytes,
+                                uint64_t stream, tide_error *err) {
+    const uint64_t behind = address + bytes;
+    uint64_t end;
+    for (uint64_t at = address; tide__torch_ranges_gap(&seen->parts, &at, behind, &end); at = end) {
+        const before b = {.address = at, .bytes = end - at, .stream = stream, .is_expandable = true};
+        TIDE_TRY(add_before(m, &d->segments, &d->n_segments, &d->cap_segments, &b, err));
+    }
+    return TIDE_OK;
+}
+
+static tide_status look_at(importer *m, device *d, begun *seen, const tide__torch_event *e, tide_error *err) {
     live entry = {.key = e->addr + 1, .bytes = e->size};
     live *known;
-    const bool is_map = e->action == TIDE__TORCH_SEGMENT_MAP || e->action == TIDE__TORCH_SEGMENT_UNMAP;
     switch (e->action) {
     case TIDE__TORCH_ALLOC:
         if (tide_map_find(&d->live, entry.key) == NULL && !tide_map_put(&d->live, &entry)) return no_memory(m, err);
@@ -184,30 +200,36 @@ static tide_status look_at(importer *m, device *d, tide_map *begun, const tide__
     case TIDE__TORCH_FREE_COMPLETED:
         return look_at_end(m, d, e, err);
     case TIDE__TORCH_SEGMENT_ALLOC:
-    case TIDE__TORCH_SEGMENT_MAP:
-        if (tide_map_find(begun, entry.key) == NULL && !tide_map_put(begun, &entry)) return no_memory(m, err);
+        if (tide_map_find(&seen->whole, entry.key) == NULL && !tide_map_put(&seen->whole, &entry))
+            return no_memory(m, err);
         return TIDE_OK;
     case TIDE__TORCH_SEGMENT_FREE:
-    case TIDE__TORCH_SEGMENT_UNMAP:
-        known = tide_map_find(begun, entry.key);
+        known = tide_map_find(&seen->whole, entry.key);
         if (known != NULL) {
-            tide_map_take(begun, known);
+            tide_map_take(&seen->whole, known);
             return TIDE_OK;
         }
         return add_before(m, &d->segments, &d->n_segments, &d->cap_segments,
-                          &(before){.address = e->addr, .bytes = e->size, .stream = e->stream, .is_expandable = is_map},
-                          err);
+                          &(before){.address = e->addr, .bytes = e->size, .stream = e->stream}, err);
+    case TIDE__TORCH_SEGMENT_MAP:
+        return tide__torch_ranges_add(&seen->parts, e->addr, e->addr + e->size) == TIDE_OK ? TIDE_OK
+                                                                                           : no_memory(m, err);
+    case TIDE__TORCH_SEGMENT_UNMAP:
+        TIDE_TRY(add_unmapped(m, d, seen, e->addr, e->size, e->stream, err));
+        return tide__torch_ranges_cut(&seen->parts, e->addr, e->addr + e->size) == TIDE_OK ? TIDE_OK
+                                                                                           : no_memory(m, err);
     default:
         return TIDE_OK;
     }
 }
 
 /// What the state at the end has and no event began.
-static tide_status look_at_segment(importer *m, device *d, const tide_map *begun, const tide__torch_segment *g,
+static tide_status look_at_segment(importer *m, device *d, const begun *seen, const tide__torch_segment *g,
                                    tide_error *err) {
-    if (tide_map_find(begun, g->address + 1) == NULL && g->total > 0) {
-        const before b = {
-            .address = g->address, .bytes = g->total, .stream = g->stream, .is_expandable = g->is_expandable};
+    if (g->is_expandable) {
+        TIDE_TRY(add_unmapped(m, d, seen, g->address, g->total, g->stream, err));
+    } else if (tide_map_find(&seen->whole, g->address + 1) == NULL && g->total > 0) {
+        const before b = {.address = g->address, .bytes = g->total, .stream = g->stream};
         TIDE_TRY(add_before(m, &d->segments, &d->n_segments, &d->cap_segments, &b, err));
     }
     for (uint64_t i = g->first_block; i < g->first_block + g->n_blocks; i++) {
@@ -226,18 +248,18 @@ static tide_status look_at_segment(importer *m, device *d, const tide_map *begun
     return TIDE_OK;
 }
 
-static tide_status look_at_device(importer *m, device *d, tide_map *begun, tide_error *err) {
+static tide_status look_at_device(importer *m, device *d, begun *seen, tide_error *err) {
     const tide__torch_event *e;
     for (;; d->at++) {
         TIDE_TRY(peek(m, d, &e, err));
         if (e == NULL) break;
-        TIDE_TRY(look_at(m, d, begun, e, err));
+        TIDE_TRY(look_at(m, d, seen, e, err));
         if (e->time_us != TIDE__TORCH_NO_TIME && (m->begin_ns == 0 || e->time_us * 1000 < m->begin_ns))
             m->begin_ns = e->time_us * 1000;
     }
     rewind_events(d);
     for (size_t i = 0; i < m->s->n_segments; i++)
-        if (m->s->segments[i].device == d->index) TIDE_TRY(look_at_segment(m, d, begun, &m->s->segments[i], err));
+        if (m->s->segments[i].device == d->index) TIDE_TRY(look_at_segment(m, d, seen, &m->s->segments[i], err));
     tide_map_deinit(&d->live);
     return TIDE_OK;
 }
@@ -516,14 +538,14 @@ static void compare_with_state(importer *m) {
 }
 
 static tide_status import_all(importer *m, tide_error *err) {
-    tide_map begun = TIDE_MAP(live);
     tide_status st = find_devices(m, err);
     if (st == TIDE_OK && tide__names_text(&m->out->names, "pytorch", &m->allocator) != TIDE_OK) st = no_memory(m, err);
     for (size_t i = 0; st == TIDE_OK && i < m->n_devices; i++) {
-        st = look_at_device(m, &m->devices[i], &begun, err);
-        tide_map_deinit(&begun);
+        begun seen = {.whole = TIDE_MAP(live)};
+        st = look_at_device(m, &m->devices[i], &seen, err);
+        tide_map_deinit(&seen.whole);
+        tide__torch_ranges_deinit(&seen.parts);
     }
-    tide_map_deinit(&begun);
     TIDE_TRY(st);
     if (m->s->n_annotations > 0) {
         qsort(m->s->annotations, m->s->n_annotations, sizeof *m->s->annotations, by_time);

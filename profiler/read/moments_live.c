@@ -147,6 +147,50 @@ tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, ti
     return finish(&b, st, out, err);
 }
 
+// ---- as events ----
+
+static int by_alloc(const void *a, const void *b) {
+    const tide_live *x = a, *y = b;
+    return (x->alloc_event > y->alloc_event) - (x->alloc_event < y->alloc_event);
+}
+
+static tide_trace_event alloc_of(const tide_live *b) {
+    return (tide_trace_event){.id = b->alloc_event,
+                              .t_ns = b->alloc_ns,
+                              .op = tide_memory_op_name(TIDE_MEM_ALLOC),
+                              .block_id = b->block_id,
+                              .requested_bytes = b->requested_bytes,
+                              .reserved_bytes = b->reserved_bytes,
+                              .address = b->address,
+                              .stream = b->stream,
+                              .kind = tide_memory_kind_name(b->kind),
+                              .device = b->device,
+                              .allocator = b->allocator,
+                              .name = b->name,
+                              .scope = b->scope,
+                              .scope_index = b->scope_index,
+                              .run_id = b->run_id,
+                              .thread = b->thread,
+                              .process = (uint32_t)(b->block_id >> TIDE__BLOCK_ID_BITS)};
+}
+
+tide_status tide_trace_allocs_before(tide_trace *t, uint64_t first_event, tide_trace_event **out, size_t *n,
+                                     tide_error *err) {
+    tide_live_set live = {0};
+    *out = NULL;
+    *n = 0;
+    if (first_event <= 1) return TIDE_OK;
+    TIDE_TRY(tide_trace_live_set_after(t, first_event - 1, &live, err));
+    tide_status st = TIDE_OK;
+    if (live.n > 0) {
+        qsort(live.items, live.n, sizeof *live.items, by_alloc);
+        st = TIDE_NEW(out, live.n, err, "for the blocks of '%s'", t->path);
+    }
+    for (size_t i = 0; i < live.n && st == TIDE_OK; i++) (*out)[(*n)++] = alloc_of(&live.items[i]);
+    tide_live_set_deinit(&live);
+    return st;
+}
+
 // ---- live sets by groups, and two of them side by side ----
 
 /// A group of either set while both are counted.

@@ -7,6 +7,7 @@
 //     "at::native::bmm(at::Tensor const&)"    the function alone
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "profiler/read/moments_internal.h"
 #include "profiler/read/trace_internal.h"
 
@@ -71,7 +72,10 @@ static const char *base_of(const frame *f, size_t *n) {
 
 /// The next frame outwards from scope `id`; 0: none.
 static uint32_t next_frame(const tide_trace *t, uint32_t id, frame *out) {
-    while (id > 0 && id < t->names.n_scopes && !t->names.scopes[id].is_frame) id = t->names.scopes[id].parent;
+    while (id > 0 && id < t->names.n_scopes && !t->names.scopes[id].is_frame) {
+        TIDE_ASSERT(t->names.scopes[id].parent < id); // so a walk outwards ends
+        id = t->names.scopes[id].parent;
+    }
     if (id == 0 || id >= t->names.n_scopes) return 0;
     *out = frame_of(tide__trace_text(t, t->names.scopes[id].name_id));
     return id;

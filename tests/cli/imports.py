@@ -12,11 +12,12 @@ import random
 import re
 import sqlite3
 import struct
+import subprocess
 import unittest
 
 import tidemark
 import validators
-from tidemark import SHARED, SOURCE, Case, ask, run
+from tidemark import SHARED, SOURCE, Case, ask, environment, run
 
 SNAPSHOTS = SHARED / "data" / "snapshots"
 MIB = 1 << 20
@@ -228,6 +229,20 @@ class Torch(Made):
         self.assertEqual((said["blocks_before"], said["bytes_before"], said["contradictions"]), (1, 5 * MIB, 0))
         self.assertEqual(ask(out, "SELECT name, free_ns IS NULL FROM blocks ORDER BY block_id")[0], ("before recording", 0))
 
+    def test_a_block_of_before_outside_of_every_segment(self):
+        """It is there, and takes nothing from those that lie in segments."""
+        m, there = Memory(), 1 << 30
+        m.segment(m.base, record=False)
+        m.segment(m.base + there, record=False)
+        m.alloc(m.base + there + MIB, 3 * MIB, record=False)
+        m.alloc(m.base + there + 5 * MIB, 3 * MIB, record=False)
+        m.events.append({"action": "free_completed", "addr": m.base + (1 << 29), "size": 512, "stream": 0, "time_us": m.now, "frames": []})
+        m.free(m.base + there + 5 * MIB)
+        m.alloc(m.base + there + 4 * MIB, 16 * MIB - 4096, held=16 * MIB)
+        said, out = self.take(snapshot(m))
+        self.assertEqual((said["blocks_before"], said["inexact_blocks"], said["contradictions"]), (3, 0, 0))
+        self.assertEqual(ask(out, "SELECT max(reserved_bytes) FROM block")[0][0], 16 * MIB)
+
     def test_given_up_and_still_used(self):
         m = small()
         m.free(m.base + 8 * MIB, completed=False)
@@ -279,6 +294,30 @@ class Torch(Made):
                          [("segment_alloc", 20 * MIB), ("segment_alloc", 20 * MIB), ("segment_free", 20 * MIB)])
         self.assertEqual(ask(out, "SELECT reserved_bytes FROM block ORDER BY id"), [(first,), (20 * MIB,)])
 
+    def test_segments_that_grew_before_and_meanwhile(self):
+        """A part of an expandable segment was mapped before recording began, a part while it went on, and parts of both go."""
+        for gone in (0, 2, 10, 30):  # MiB, from the front: of the old part, and of both
+            m = Memory()
+            m.alloc(m.base + 30 * MIB, 4 * MIB, frames=[], record=False)
+            m.add("segment_map", m.base + 40 * MIB, 20 * MIB)
+            m.alloc(m.base + 34 * MIB, 20 * MIB)
+            if gone:
+                m.add("segment_unmap", m.base, gone * MIB)
+            m.add("segment_map", m.base + 60 * MIB, 20 * MIB)
+            m.add("segment_unmap", m.base + 50 * MIB + 8 * MIB, 22 * MIB)
+            m.segments[m.base + gone * MIB] = 58 * MIB - gone * MIB
+            doc = snapshot(m, expandable_segments=True)
+            doc["segments"][0]["is_expandable"] = True
+            said, out = self.take(doc)
+            self.assertEqual((said["inexact_blocks"], said["contradictions"]), (0, 0))
+            reserved = 0
+            for op, size in ask(out, "SELECT op, reserved_bytes FROM events WHERE op LIKE 'segment%' ORDER BY event_id"):
+                reserved += size if op == "segment_alloc" else -size
+                self.assertGreaterEqual(reserved, 0)
+            self.assertEqual(reserved, 58 * MIB - gone * MIB)
+            before = ask(out, "SELECT sum(reserved_bytes) FROM events WHERE op = 'segment_alloc' AND t_ns = (SELECT min(t_ns) FROM events)")[0][0]
+            self.assertEqual(before - 20 * MIB * (before > 40 * MIB), 40 * MIB)  # the first event is of the same moment
+
     def test_memory_that_ran_out(self):
         for key in ("addr", "device_free"):
             m = small()
@@ -304,6 +343,13 @@ class Torch(Made):
         grew = self.json("trace", out, "--at", "ProfilerStep#10", "--and", "ProfilerStep#20", "--by", "module")
         self.assertEqual({g["key"]: g["change_bytes"] for g in grew["groups"]}, {"(no stack)": 0, "model.py:292 > 199": -(3 * MIB - 100),
                                                                                 "step adam.py": 4 * MIB})
+
+    def test_ranges_of_one_moment_keep_their_order(self):
+        m = small()
+        names = [f"range {i}" for i in range(40)]
+        _, out = self.take(snapshot(m, annotations=[{"stage": s, "name": n, "device": 0, "time_us": m.now} for n in names for s in ("START", "END")]))
+        self.assertEqual(ask(out, "SELECT op, scope FROM events WHERE op LIKE 'scope%' ORDER BY event_id"),
+                         [(f"scope_{s}", n) for n in names for s in ("enter", "leave")])
 
     def test_odd_events(self):
         """Kinds that are not known are counted; without times events keep their order; large addresses and no size."""
@@ -356,12 +402,15 @@ class Direct(Made):
         env = {"TMPDIR": str(there)}
         before = sorted(p.name for p in self.dir.iterdir())
         for args in (["trace", path], ["trace", path, "--at", "peak"], ["report", path, "-o", self.dir / "r.html"], ["tui", "--once", path],
-                     ["diff", path, path], ["replay", path, "--allocator", "cpu"]):
+                     ["diff", path, path], ["replay", path, "--allocator", "cpu"],
+                     ["export", path, "--to", "chrome-trace", "-o", self.dir / "c.json"]):
             with self.subTest(args[0]):
                 p = self.ok(*args, env=env)
                 self.assertEqual(p.stderr.count("a memory snapshot of PyTorch, 4 events"), 1, p.stderr)
                 self.assertEqual(list(there.iterdir()), [])
-        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), sorted([*before, "r.html"]))
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), sorted([*before, "c.json", "r.html"]))
+        slices = [e for e in json.loads((self.dir / "c.json").read_text())["traceEvents"] if e["ph"] == "b"]
+        self.assertEqual({e["name"] for e in slices}, {"before recording", "forward model.py:199", "step adam.py:84"})
         page = (self.dir / "r.html").read_text()
         self.assertIn("<title>s.pickle", page)
         self.assertNotIn(str(there), page)
@@ -442,6 +491,16 @@ class Bad(Made):
             with self.subTest(name):
                 self.bad(head + body, says)
 
+    def test_a_bomb_takes_little_memory(self):
+        """As the system counts it: 90 MiB of dicts end the reading long before they are read."""
+        path = self.write(b"\x80\x04" + b"}" * (90 << 20))
+        if "TIDE_PEAK_OF" not in os.environ or os.environ.get("TIDE_SANITIZERS"):
+            self.skipTest("without peak_of, or under a sanitizer, nothing says what the program takes")
+        p = subprocess.run([os.environ["TIDE_PEAK_OF"], tidemark.PROGRAM, "import", path, "-o", self.dir / "t.db"], capture_output=True, text=True,
+                           env=environment(), check=False)
+        self.assertEqual(p.returncode, 3, p.stderr)
+        self.assertLess(int(p.stderr.splitlines()[-1]), 100 << 20)
+
     def test_laughs(self):
         """A list that is ten times the list before it, nine times over: billions when it is built, nothing here."""
         layers = [[]]
@@ -462,6 +521,20 @@ class Bad(Made):
             m.events[0][key] = value
             with self.subTest(key=key, value=value):
                 self.bad(snapshot(m), key)
+        last = (1 << 64) - 1  # nothing lies there, and no range ends behind it
+        for action in ("alloc", "free_requested", "free_completed", "segment_alloc", "segment_unmap"):
+            for addr, size in ((last, 8), (last - 100, 1 << 40), (0, (1 << 62) + 1), (1 << 40, (1 << 63) - 1)):
+                m = small()
+                m.add(action, addr, size)
+                with self.subTest(action=action, addr=addr):
+                    self.bad(snapshot(m), "size" if size > 1 << 62 else "addr")
+        for key in ("address", "size"):
+            doc = snapshot(small())
+            doc["segments"][0]["blocks"][0][key] = last - 1 if key == "address" else 1 << 63
+            self.bad(doc, key)
+        doc = snapshot(small())
+        doc["segments"][0]["address"] = last - 5
+        self.bad(doc, "address")
         doc = snapshot(small())
         doc["segments"][0]["device"] = 1 << 40
         self.bad(doc, "device")
@@ -710,7 +783,7 @@ class Rmm(Made):
                 path = self.log(good + "\n" + ",".join(cells) + "\n")
                 self.refused(3, "import", path, "-o", self.dir / "t.db", says=[says, "log.csv:3"])
         self.refused(3, "import", self.log("1,00:00:00.0\n"), "-o", self.dir / "t.db", says=["Pointer"])
-        self.refused(3, "import", self.log("x" * 5000), "-o", self.dir / "t.db", says=["4 KiB"])
+        self.refused(3, "import", self.log("x" * 5000), "-o", self.dir / "t.db", says=["Thread"])
         self.refused(3, "import", self.log("," * 40), "-o", self.dir / "t.db", says=["32 columns"])
         self.refused(3, "import", self.log("", head="Thread,Time,Action,Pointer,Size\n"), "-o", self.dir / "t.db", says=["'Stream'"])
         self.assertEqual([p.name for p in self.dir.iterdir()], ["log.csv"])

@@ -89,6 +89,7 @@ tide__chunk *tide__pt_cut(tide__pt *a, tide__chunk *p, size_t bytes) {
 
 void tide__pt_absorb(tide__pt *a, tide__chunk *p) {
     tide__chunk *gone = p->after;
+    TIDE_ASSERT(gone != NULL && gone->segment == p->segment && gone->addr == p->addr + p->size_bytes);
     p->size_bytes += gone->size_bytes;
     p->after = gone->after;
     if (p->after != NULL) p->after->before = p;
@@ -151,6 +152,7 @@ void tide__pt_count_taken(tide__pt *a, uint64_t id, const void *at, size_t bytes
 }
 
 void tide__pt_count_given(tide__pt *a, uint64_t id, const void *at, size_t bytes) {
+    TIDE_ASSERT(a->stats.reserved_bytes >= bytes && a->stats.cached_bytes >= bytes);
     a->stats.reserved_bytes -= bytes;
     a->stats.cached_bytes -= bytes;
     if (a->listener.on_segment != NULL) a->listener.on_segment(a->listener.self, false, id, at, bytes);
