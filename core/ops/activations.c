@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/ops/data_util.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -22,7 +23,7 @@ static tide_status set_eltwise(const tide_prepare *x, dnnl_alg_kind_t alg, float
     dnnl_memory_desc_t md;
     TIDE_TRY(tide_dnnl_md(x->node, 1, &n, NULL, &md, err));
     dnnl_eltwise_desc_t d;
-    const dnnl_status_t ds = dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg, &md, alpha, 0.0f);
+    const dnnl_status_t ds = tide__dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, alg, &md, alpha, 0.0f);
     if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "eltwise");
     static const tide_dnnl_bind binds[] = {{DNNL_ARG_SRC, false, 0}, {DNNL_ARG_DST, true, 0}};
     return tide_dnnl_kernel_set(k, &d, NULL, binds, 2, err);

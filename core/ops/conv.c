@@ -6,6 +6,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/ops/act.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -209,8 +210,8 @@ static tide_status make_prim(const tide_prepare *x, const tide_window *w, int64_
     window_params(w, stride, dilation, begin, end);
     dnnl_convolution_desc_t d;
     const dnnl_status_t ds =
-        dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_inference, dnnl_convolution_direct, &src, &wei,
-                                                   bias ? &bia : NULL, &dst, stride, dilation, begin, end);
+        tide__dnnl_dilated_convolution_forward_desc_init(&d, dnnl_forward_inference, dnnl_convolution_direct, &src,
+                                                         &wei, bias ? &bia : NULL, &dst, stride, dilation, begin, end);
     if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "convolution");
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}, {DNNL_ARG_BIAS, false, 2}};

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "core/base/checked.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -155,9 +156,9 @@ static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *er
         end[i] = s.full[i] - s.begin[i] - s.out[i];
     }
     dnnl_deconvolution_desc_t d;
-    const dnnl_status_t ds =
-        dnnl_dilated_deconvolution_forward_desc_init(&d, dnnl_forward_inference, dnnl_deconvolution_direct, &src, &wei,
-                                                     bias ? &bia : NULL, &dst, stride, dilation, begin, end);
+    const dnnl_status_t ds = tide__dnnl_dilated_deconvolution_forward_desc_init(
+        &d, dnnl_forward_inference, dnnl_deconvolution_direct, &src, &wei, bias ? &bia : NULL, &dst, stride, dilation,
+        begin, end);
     if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "deconvolution");
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}, {DNNL_ARG_BIAS, false, 2}};

@@ -7,15 +7,19 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <exception>
 #include <execinfo.h>
 #include <new>
+#include <oneapi/dnnl/dnnl_debug.h>
 #include <pthread.h>
 #include <string_view>
 #include <sys/mman.h>
 
+#include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 
 namespace {
@@ -65,6 +69,88 @@ template <class call> dnnl_status_t guarded(call f) noexcept {
     } catch (...) {
         return dnnl_runtime_error;
     }
+}
+
+// ---- the library ----
+
+#define XX(name, ...) decltype(&dnnl_##name) name;
+#define YY(result, name, ...) decltype(&dnnl_##name) name;
+struct functions {
+    TIDE__DNNL_GUARDED(XX)
+    TIDE__DNNL_READ(YY)
+} dnnl;
+#undef YY
+#undef XX
+void (*omp_set)(int);
+int (*omp_get)();
+std::atomic<bool> is_open{false};
+pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
+template <class fn> bool find(void *library, const char *name, fn *out) {
+    *out = reinterpret_cast<fn>(dlsym(library, name));
+    return *out != nullptr;
+}
+
+/// @return the name of the first function that it lacks; NULL: it has all
+const char *find_all(void *library) {
+#define XX(name, ...)                                                                                                  \
+    if (!find(library, "dnnl_" #name, &dnnl.name)) return "dnnl_" #name;
+#define YY(result, name, ...) XX(name)
+    TIDE__DNNL_GUARDED(XX)
+    TIDE__DNNL_READ(YY)
+#undef YY
+#undef XX
+    return nullptr;
+}
+
+/// Whether there is no room in the process for a library of this size: a limit on addresses (ulimit -v).
+bool has_no_room() {
+    constexpr std::size_t bytes = 128u << 20; // twice the addresses that oneDNN 2.6 and its own libraries take
+    void *const room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return true;
+    munmap(room, bytes);
+    return false;
+}
+
+/// Whether memory has run out. The loader's own words do not always say it: "failed to map segment".
+bool is_out_of_memory(const char *reason) {
+    return ran_out || std::strstr(reason, std::strerror(ENOMEM)) != nullptr ||
+           std::strstr(reason, "out of memory") != nullptr || has_no_room();
+}
+
+/// The loader's reason as an error. `missing`: a function that the library lacks; NULL: it was not opened.
+tide_status refuse(tide_error *err, const char *missing, const char *reason) {
+    if (is_out_of_memory(reason)) return TIDE_NO_MEMORY(err, "to open oneDNN (%s)", TIDE_DNNL_SONAME);
+    const tide_status st = missing == nullptr
+                               ? TIDE_FAIL(err, TIDE_ERR_BACKEND, "oneDNN (%s) cannot be opened", TIDE_DNNL_SONAME)
+                               : TIDE_FAIL(err, TIDE_ERR_BACKEND, "oneDNN (%s) has no %s", TIDE_DNNL_SONAME, missing);
+    tide_error_note(err, "%s", reason);
+    tide_error_hint(err, "kernels need the library that the program was built with (Debian: libdnnl2)");
+    return st;
+}
+
+void *open_guarded() {
+    const inside mark;
+    return dlopen(TIDE_DNNL_SONAME, RTLD_NOW | RTLD_LOCAL);
+}
+
+/// With `opening` held.
+tide_status open_library(tide_error *err) {
+    void *const library = open_guarded();
+    const char *missing = library != nullptr ? find_all(library) : nullptr;
+    if (library == nullptr || missing != nullptr) {
+        char reason[256]; // the loader's own text lives until it is next asked for anything
+        const char *said = dlerror();
+        std::snprintf(reason, sizeof reason, "%s", said != nullptr ? said : "the loader does not say why");
+        return refuse(err, missing, reason);
+    }
+    // OpenMP comes with the library and is no dependency of ours.
+    if (!find(library, "omp_set_num_threads", &omp_set) || !find(library, "omp_get_max_threads", &omp_get)) {
+        omp_set = nullptr;
+        omp_get = nullptr;
+    }
+    is_open.store(true, std::memory_order_release);
+    return TIDE_OK;
 }
 
 // ---- what a primitive takes while it runs ----
@@ -204,22 +290,38 @@ void give_back(void *p) {
 
 extern "C" {
 
+tide_status tide__dnnl_open(tide_error *err) {
+    if (is_open.load(std::memory_order_acquire)) return TIDE_OK;
+    pthread_mutex_lock(&opening);
+    const tide_status st = is_open.load() ? TIDE_OK : open_library(err);
+    pthread_mutex_unlock(&opening);
+    return st;
+}
+
 #define XX(name, params, args)                                                                                         \
     dnnl_status_t tide__dnnl_##name params {                                                                           \
         const running mark(is_run(#name));                                                                             \
-        return guarded([&] { return dnnl_##name args; });                                                              \
+        return guarded([&] { return dnnl.name args; });                                                                \
     }
 TIDE__DNNL_GUARDED(XX)
 #undef XX
+#define XX(result, name, params, args)                                                                                 \
+    result tide__dnnl_##name params { return dnnl.name args; }
+TIDE__DNNL_READ(XX)
+#undef XX
 
-void tide__omp_set(void (*set)(int), int n) {
+bool tide__omp_set(int n) {
+    if (omp_set == nullptr) return false;
     const inside mark;
-    set(n);
+    omp_set(n);
+    return true;
 }
 
-int tide__omp_get(int (*get)(void)) {
+bool tide__omp_get(int *out) {
+    if (omp_get == nullptr) return false;
     const inside mark;
-    return get();
+    *out = omp_get();
+    return true;
 }
 
 bool tide_ops_on_last_words(void (*words)(void)) {

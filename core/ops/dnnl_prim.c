@@ -3,9 +3,7 @@
 // One oneDNN primitive as a kernel. See dnnl_prim.h.
 #include "core/ops/dnnl_prim.h"
 
-#include <dlfcn.h>
 #include <inttypes.h>
-#include <oneapi/dnnl/dnnl_debug.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -19,7 +17,7 @@
 tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t st, const char *what) {
     const tide_status ours = st == dnnl_out_of_memory ? TIDE_ERR_NOMEM : TIDE_ERR_BACKEND;
     if (ours == TIDE_ERR_NOMEM) return TIDE_OP_FAIL(err, node, ours, "no memory in oneDNN for its %s", what);
-    return TIDE_OP_FAIL(err, node, ours, "oneDNN %s: %s", what, dnnl_status2str(st));
+    return TIDE_OP_FAIL(err, node, ours, "oneDNN %s: %s", what, tide__dnnl_status2str(st));
 }
 
 #define DNNL_TRY(expr, what)                                                                                           \
@@ -35,17 +33,7 @@ tide_status tide_dnnl_fail(tide_error *err, const tide_node *node, dnnl_status_t
 // with one thread, 613 KB with two), so that a plan would depend on the machine that made it, and so would the last
 // bits of the results; and where cores are shared, its spinning barriers made a model of 0.14 ms take 140 ms.
 
-static pthread_once_t omp_once = PTHREAD_ONCE_INIT;
-static void (*omp_set)(int);
-static int (*omp_get)(void);
 static atomic_uint wanted; // by tide_ops_set_threads; 0: not set
-
-// By name at run time: libgomp comes with libdnnl and is no dependency of ours. Another threading runtime: no cap.
-static void omp_find(void) {
-    *(void **)&omp_set = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
-    *(void **)&omp_get = dlsym(RTLD_DEFAULT, "omp_get_max_threads");
-    if (omp_set == NULL || omp_get == NULL) omp_set = NULL;
-}
 
 /// The first number of OMP_NUM_THREADS, which may be a list, one for each level; 0: it says nothing.
 static uint32_t threads_of_environment(void) {
@@ -63,8 +51,9 @@ tide_status tide_ops_set_threads(uint32_t n, tide_error *err) {
     if (n < 1 || n > TIDE_OPS_MAX_THREADS)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "kernels cannot use %u threads: 1 to %d", (unsigned)n,
                          TIDE_OPS_MAX_THREADS);
-    pthread_once(&omp_once, omp_find);
-    if (omp_set == NULL && n > 1)
+    int now;
+    TIDE_TRY(tide__dnnl_open(err));
+    if (n > 1 && !tide__omp_get(&now))
         return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "this oneDNN runs without OpenMP: its threads cannot be set");
     atomic_store(&wanted, n);
     return TIDE_OK;
@@ -72,16 +61,12 @@ tide_status tide_ops_set_threads(uint32_t n, tide_error *err) {
 
 // Both around every creation and execution; the setting is the calling thread's own and is given back.
 static int cap_begin(void) {
-    pthread_once(&omp_once, omp_find);
-    if (omp_set == NULL) return 0;
-    const int before = tide__omp_get(omp_get);
-    tide__omp_set(omp_set, (int)tide_ops_threads());
+    int before = 0;
+    if (tide__omp_get(&before)) (void)tide__omp_set((int)tide_ops_threads());
     return before;
 }
 
-static void cap_end(int before) {
-    if (omp_set != NULL) tide__omp_set(omp_set, before);
-}
+static void cap_end(int before) { (void)tide__omp_set(before); }
 
 // ---- engine ----
 
@@ -103,6 +88,7 @@ static tide_status get_engine(const tide_node *node, dnnl_engine_t *out, tide_er
 
 tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, const int64_t *strides,
                          dnnl_memory_desc_t *out, tide_error *err) {
+    TIDE_TRY(tide__dnnl_open(err));
     dnnl_dims_t d = {0}, s = {0};
     int64_t step = 1;
     for (int i = n - 1; i >= 0; i--) {
@@ -114,7 +100,7 @@ tide_status tide_dnnl_md(const tide_node *node, int n, const int64_t *dims, cons
         s[i] = strides != NULL ? strides[i] : step;
         step *= dims[i];
     }
-    DNNL_TRY(dnnl_memory_desc_init_by_strides(out, n, d, dnnl_f32, s), "memory descriptor");
+    DNNL_TRY(tide__dnnl_memory_desc_init_by_strides(out, n, d, dnnl_f32, s), "memory descriptor");
     return TIDE_OK;
 }
 
@@ -131,7 +117,7 @@ static dnnl_status_t append_activation(dnnl_post_ops_t ops, const tide_activatio
 
 static tide_status set_attr(const tide_node *node, const_dnnl_op_desc_t op_desc, dnnl_primitive_attr_t attr,
                             dnnl_post_ops_t ops, const tide_dnnl_post *post, tide_error *err) {
-    DNNL_TRY(dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
+    DNNL_TRY(tide__dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user), "scratchpad mode");
     if (post == NULL) return TIDE_OK;
     if (post->scale != 1.0f)
         DNNL_TRY(tide__dnnl_primitive_attr_set_output_scales(attr, 1, 0, &post->scale), "output scale");
@@ -159,8 +145,8 @@ static tide_status describe(const tide_node *node, const_dnnl_op_desc_t op_desc,
         cap_end(threads);
         if (ds != dnnl_success) st = tide_dnnl_fail(err, node, ds, "primitive descriptor");
     }
-    if (ops != NULL) dnnl_post_ops_destroy(ops);
-    dnnl_primitive_attr_destroy(attr);
+    if (ops != NULL) tide__dnnl_post_ops_destroy(ops);
+    tide__dnnl_primitive_attr_destroy(attr);
     return st;
 }
 
@@ -171,9 +157,10 @@ tide_status tide_dnnl_prim_init(const tide_node *node, const_dnnl_op_desc_t op_d
     for (size_t i = 0; i < n_binds; i++) out->binds[i] = binds[i];
     out->n_binds = n_binds;
     if (post != NULL && !left_to_dnnl(op_desc, &post->act)) out->act = post->act;
-    out->scratch_bytes = dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
+    out->scratch_bytes =
+        tide__dnnl_memory_desc_get_size(tide__dnnl_primitive_desc_query_md(pd, dnnl_query_scratchpad_md, 0));
     out->impl = "?";
-    (void)dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&out->impl);
+    (void)tide__dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, (void *)&out->impl);
     out->desc = pd;
     return TIDE_OK;
 }
@@ -195,7 +182,7 @@ tide_status tide_dnnl_kernel_set(tide_kernel *k, const_dnnl_op_desc_t op_desc, c
 void tide_dnnl_kernel_destroy(tide_kernel *k) {
     tide_dnnl_prim *p = k->state;
     if (p == NULL) return;
-    if (p->desc != NULL) dnnl_primitive_desc_destroy(p->desc);
+    if (p->desc != NULL) tide__dnnl_primitive_desc_destroy(p->desc);
     tide_host_free(p);
     k->state = NULL;
 }
@@ -220,7 +207,7 @@ static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnn
     const size_t n = p->n_binds + (p->scratch_bytes > 0 ? 1 : 0);
     for (size_t i = 0; i < n; i++) {
         const int arg = i < p->n_binds ? p->binds[i].arg : DNNL_ARG_SCRATCHPAD;
-        const dnnl_memory_desc_t *md = dnnl_primitive_desc_query_md(p->desc, dnnl_query_exec_arg_md, arg);
+        const dnnl_memory_desc_t *md = tide__dnnl_primitive_desc_query_md(p->desc, dnnl_query_exec_arg_md, arg);
         e->args[i].arg = arg;
         DNNL_TRY(tide__dnnl_memory_create(&e->args[i].memory, md, eng, DNNL_MEMORY_NONE), "memory object");
         e->n_args++;
@@ -230,9 +217,9 @@ static tide_status exec_fill(const tide_node *node, const tide_dnnl_prim *p, dnn
 
 static void exec_free(dnnl_exec *e) {
     if (e == NULL) return;
-    for (int i = 0; i < e->n_args; i++) dnnl_memory_destroy(e->args[i].memory);
-    if (e->stream != NULL) dnnl_stream_destroy(e->stream);
-    if (e->prim != NULL) dnnl_primitive_destroy(e->prim);
+    for (int i = 0; i < e->n_args; i++) tide__dnnl_memory_destroy(e->args[i].memory);
+    if (e->stream != NULL) tide__dnnl_stream_destroy(e->stream);
+    if (e->prim != NULL) tide__dnnl_primitive_destroy(e->prim);
     tide_host_free(e);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/ops/data_util.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -36,7 +37,7 @@ static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *er
     TIDE_TRY(tide_dnnl_md(x->node, 1, &n, NULL, &md, err));
     dnnl_eltwise_desc_t d;
     const float alpha = f->alpha != 0 ? tide_node_attr_float(x->node, "alpha", f->alpha) : 0;
-    const dnnl_status_t ds = dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, f->alg, &md, alpha, 0.0f);
+    const dnnl_status_t ds = tide__dnnl_eltwise_forward_desc_init(&d, dnnl_forward_inference, f->alg, &md, alpha, 0.0f);
     if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "eltwise");
     const bool has_bias = x->n_in > 1 && tide_operand_present(&x->in[1]);
     const tide_dnnl_bind binds[] = {{DNNL_ARG_SRC, has_bias, 0}, {DNNL_ARG_DST, true, 0}};

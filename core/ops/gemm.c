@@ -10,6 +10,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/ops/act.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -82,7 +83,7 @@ static tide_status make_prim(const tide_node *node, gemm_state *s, tide_error *e
     TIDE_TRY(matrix_md(node, 1, s->n, false, &bias, err));
     TIDE_TRY(matrix_md(node, s->m, s->n, false, &y, err));
     dnnl_matmul_desc_t d;
-    const dnnl_status_t ds = dnnl_matmul_desc_init(&d, &a, &b, s->bias ? &bias : NULL, &y);
+    const dnnl_status_t ds = tide__dnnl_matmul_desc_init(&d, &a, &b, s->bias ? &bias : NULL, &y);
     if (ds != dnnl_success) return tide_dnnl_fail(err, node, ds, "matmul");
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}, {DNNL_ARG_BIAS, false, 2}};

@@ -3,17 +3,18 @@
 // What kernels see of the machine: instructions, caches, and the library that makes them. Their scratch depends on it,
 // and so do plans that hold some.
 #include <inttypes.h>
-#include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
 
 #include "core/base/text.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/ops.h"
 
 const char *tide_ops_instructions(void) {
-    switch (dnnl_get_effective_cpu_isa()) {
+    if (tide__dnnl_open(NULL) != TIDE_OK) return "unknown";
+    switch (tide__dnnl_get_effective_cpu_isa()) {
     case dnnl_cpu_isa_sse41:
         return "sse41";
     case dnnl_cpu_isa_avx:
@@ -41,7 +42,11 @@ const char *tide_ops_instructions(void) {
 }
 
 const char *tide_ops_library(char *buf, size_t buf_bytes) {
-    const dnnl_version_t *v = dnnl_version();
+    if (tide__dnnl_open(NULL) != TIDE_OK) {
+        snprintf(buf, buf_bytes, "oneDNN cannot be opened");
+        return buf;
+    }
+    const dnnl_version_t *v = tide__dnnl_version();
     snprintf(buf, buf_bytes, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
     return buf;
 }

@@ -9,6 +9,7 @@
 // The same of B; an operand of rank 1 stays as it is.
 #include <string.h>
 
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -89,7 +90,7 @@ static tide_status prepare(const tide_prepare *x, tide_kernel *k, tide_error *er
     TIDE_TRY(describe(x->node, &p.b, p.k, p.n, &b, false, &wei, err));
     TIDE_TRY(describe(x->node, &p.out, p.m, p.n, NULL, false, &dst, err));
     dnnl_matmul_desc_t d;
-    const dnnl_status_t ds = dnnl_matmul_desc_init(&d, &src, &wei, NULL, &dst);
+    const dnnl_status_t ds = tide__dnnl_matmul_desc_init(&d, &src, &wei, NULL, &dst);
     if (ds != dnnl_success) return tide_dnnl_fail(err, x->node, ds, "matmul");
     static const tide_dnnl_bind binds[] = {
         {DNNL_ARG_SRC, false, 0}, {DNNL_ARG_WEIGHTS, false, 1}, {DNNL_ARG_DST, true, 0}};

@@ -10,6 +10,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/ops/dnnl_guard.h"
 #include "core/ops/dnnl_prim.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -42,7 +43,7 @@ static tide_status make_prim(const tide_node *node, softmax_state *s, tide_error
     dnnl_memory_desc_t md;
     TIDE_TRY(tide_dnnl_md(node, 2, (const int64_t[]){s->outer, s->n}, NULL, &md, err));
     dnnl_softmax_v2_desc_t d;
-    const dnnl_status_t ds = dnnl_softmax_v2_forward_desc_init(
+    const dnnl_status_t ds = tide__dnnl_softmax_v2_forward_desc_init(
         &d, dnnl_forward_inference, s->log ? dnnl_softmax_log : dnnl_softmax_accurate, &md, &md, 1);
     if (ds != dnnl_success) return tide_dnnl_fail(err, node, ds, "softmax");
     static const tide_dnnl_bind binds[] = {{DNNL_ARG_SRC, false, 0}, {DNNL_ARG_DST, true, 0}};

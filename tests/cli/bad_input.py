@@ -195,6 +195,20 @@ class BadInput(Case):
         self.assertEqual(p.stdout, "")
         self.assertEqual([f.name for f in self.dir.iterdir()], ["t.db"], "what led to it was not kept")
 
+    def test_a_library_of_kernels_that_cannot_be_opened(self):
+        """oneDNN is opened by the first kernel that wants it: without kernels nothing asks for it, with them words say
+        what is wrong with it."""
+        for major in range(10):
+            (self.dir / f"libdnnl.so.{major}").touch()
+        broken = {"LD_LIBRARY_PATH": str(self.dir)}
+        self.refused(5, "run", SAMPLES / "lenet5.json", env=broken,
+                     says=["oneDNN", "cannot be opened", "conv1", "file too short", "libdnnl"])
+        (self.dir / "list.csv").write_text("id,lower,upper,size\na,0,1,64\n")
+        p = tidemark.run("plan", self.dir / "list.csv", env={**broken, "LD_DEBUG": "files"})
+        self.assertEqual(p.returncode, 0, p.stderr[-300:])
+        self.assertIn("libsqlite3", p.stderr, "the loader does not tell")
+        self.assertNotIn("dnnl", p.stderr)
+
     def test_failed_run_leaves_no_trace(self):
         """A run that fails half way removes what it had recorded."""
         path = self.dir / "g.json"
