@@ -128,16 +128,6 @@ static int try_names(options *o) {
 
 // ---- replays ----
 
-static tide_status replay_with(const options *o, const cli_replay_options *how, const char *name,
-                               const cli_replay_source *source, cli_replay_result *out, tide_error *err) {
-    tide_allocator *a = NULL;
-    TIDE_TRY(tide_allocator_create_on(o->device, name, &a, err));
-    const tide_status st = cli_replay_run(source, how, name, a, out, err);
-    tide_allocator_unref(a);
-    if (st != TIDE_OK) tide_error_prefix(err, "replay with '%s'", name);
-    return st;
-}
-
 static tide_status replay_all(const options *o, cli_replay_report *r, tide_recorder *recorder, tide_error *record_error,
                               tide_error *err) {
     if (tide_sim_device_is(o->device)) tide_sim_device_set_bytes(o->limit_bytes);
@@ -149,7 +139,7 @@ static tide_status replay_all(const options *o, cli_replay_report *r, tide_recor
     TIDE_TRY(TIDE_NEW(&r->results, o->n_names, err, "for the results of a replay"));
     TIDE_TRY(cli_replay_count(&r->source, &r->recorded, err));
     for (; r->n_results < o->n_names; r->n_results++)
-        TIDE_TRY(replay_with(o, &how, o->names[r->n_results], &r->source, &r->results[r->n_results], err));
+        TIDE_TRY(cli_replay_with(&r->source, &how, o->names[r->n_results], &r->results[r->n_results], err));
     TIDE_TRY(TIDE_NEW(&r->plans, o->n_strategies + 1, err, "for the plans of a replay"));
     for (; r->n_plans < o->n_strategies; r->n_plans++)
         TIDE_TRY(cli_replay_plan_make(&r->source, o->strategies[r->n_plans], &r->plans[r->n_plans], err));

@@ -3,6 +3,7 @@
 // tidemark report: a trace, plan or model, or two of them, as a file that people open.
 #include <string.h>
 
+#include "cli/replay_settings.h"
 #include "cli/view.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
@@ -69,7 +70,24 @@ static tide_status write_report(const options *o, tide_subject *a, tide_subject 
     return st;
 }
 
-static int report_on(char **files, int n_files, const options *o) {
+/// What a file's allocator would take with other settings; nothing for what is no trace.
+static tide_status try_settings(const options *o, const char *path, tide_subject *s, tide_report_settings *out,
+                                tide_error *err) {
+    tide_trace *t = tide_subject_trace(s);
+    if (t == NULL) return TIDE_OK;
+    return cli_replay_settings_try(t, path, o->report.capacity_bytes, out, err);
+}
+
+static tide_status write_all(options *o, char **files, const cli_subject *a, const cli_subject *b, tide_error *err) {
+    tide_report_settings settings[2] = {0};
+    TIDE_TRY(try_settings(o, files[0], a->subject, &settings[0], err));
+    if (b->subject != NULL) TIDE_TRY(try_settings(o, files[1], b->subject, &settings[1], err));
+    o->report.settings[0] = &settings[0];
+    o->report.settings[1] = &settings[1];
+    return write_report(o, a->subject, b->subject, err);
+}
+
+static int report_on(char **files, int n_files, options *o) {
     tide_error err = TIDE_ERROR_INIT;
     tide_report_format format;
     for (int i = 0; i < n_files; i++)
@@ -86,7 +104,7 @@ static int report_on(char **files, int n_files, const options *o) {
     cli_subject a = {0}, b = {0};
     tide_status st = cli_subject_open(files[0], &o->view, &a, &err);
     if (st == TIDE_OK && n_files > 1) st = cli_subject_open(files[1], &o->view, &b, &err);
-    if (st == TIDE_OK) st = write_report(o, a.subject, b.subject, &err);
+    if (st == TIDE_OK) st = write_all(o, files, &a, &b, &err);
     cli_subject_close(&b);
     cli_subject_close(&a);
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);

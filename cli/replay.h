@@ -182,6 +182,10 @@ size_t cli_replay_default_allocators(tide_device device, const char **names, siz
 /// error ends it.
 tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,
                            cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
+/// The same with an allocator of that name, made for it. What tide_allocator_create_on returns.
+tide_status cli_replay_with(const cli_replay_source *s, const cli_replay_options *o, const char *name,
+                            cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
+
 // ---- a plan of the same blocks ----
 
 enum { CLI_REPLAY_PLAN_ALIGN_BYTES = 512 }; ///< of each block, as in caching allocators of devices

@@ -387,3 +387,13 @@ tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options 
     cli_replay_beside_open(&r.beside, s, a, name, &out->like);
     return o->recorder != NULL ? replay_recorded(&r, name, err) : replay_with(&r, err);
 }
+
+tide_status cli_replay_with(const cli_replay_source *s, const cli_replay_options *o, const char *name,
+                            cli_replay_result *out, tide_error *err) {
+    tide_allocator *a = NULL;
+    TIDE_TRY(tide_allocator_create_on(o->device, name, &a, err));
+    const tide_status st = cli_replay_run(s, o, name, a, out, err);
+    tide_allocator_unref(a);
+    if (st != TIDE_OK) tide_error_prefix(err, "replay with '%s'", name);
+    return st;
+}

@@ -243,6 +243,8 @@ tide_status tide_report_gather(tide_subject *a, tide_subject *b, const tide_repo
     *out = (tide_report){.has_b = b != NULL};
     if (opt != NULL) out->opt = *opt;
     if (out->opt.max_rows == 0) out->opt.max_rows = 10;
+    out->a.settings = out->opt.settings[0];
+    out->b.settings = out->opt.settings[1];
     tide_status st = gather_side(a, &out->a, err);
     if (st == TIDE_OK && b != NULL) st = gather_side(b, &out->b, err);
     if (st == TIDE_OK && b != NULL) st = tide_compare(a, NULL, b, NULL, false, NULL, &out->diff, err);

@@ -102,9 +102,10 @@ typedef struct tide_report_side {
     size_t n_device_parts, cap_device_parts;
     tide_group *stacks; ///< [n_stacks] of a trace with call stacks: what is live at the peak, by stack; owned
     size_t n_stacks;
-    tide_leaks leaks;        ///< of a trace
-    tide_space space;        ///< no regions: nothing has a place
-    tide_report_step *steps; ///< [n_steps]
+    const tide_report_settings *settings; ///< NULL: none are known
+    tide_leaks leaks;                     ///< of a trace
+    tide_space space;                     ///< no regions: nothing has a place
+    tide_report_step *steps;              ///< [n_steps]
     size_t n_steps;
     tide_report_weights weights;
     uint32_t *largest; ///< [n_largest] items that the page shows without a script: the first n_alive are alive at the

@@ -24,10 +24,27 @@ typedef enum tide_report_format {
         TIDE_N_REPORT_FORMATS
 } tide_report_format;
 
+/// What an allocator would have taken with other settings, of a trace that another program recorded: found by a replay,
+/// which reports cannot make (cli/replay_settings).
+typedef struct tide_report_setting {
+    char name[64];                           ///< as the user writes it: "expandable_segments:True"
+    uint64_t reserved_bytes, recorded_bytes; ///< the most, TIDE_UNKNOWN_BYTES where requests failed; what was recorded
+    uint64_t n_failed;                       ///< requests that found no memory
+    enum { TIDE_SETTING_RECORDED, TIDE_SETTING_OTHER, TIDE_SETTING_PLACEMENT } is; ///< the last: no allocator, a plan
+    char note[160];
+} tide_report_setting;
+/// Owned by who found them.
+typedef struct tide_report_settings {
+    tide_report_setting rows[8]; ///< [n]
+    size_t n;                    ///< 0: the trace has no allocator whose settings are known
+    char why_not[160];           ///< with n 0: why they were not tried although it has; ""
+} tide_report_settings;
+
 typedef struct tide_report_options {
-    uint64_t capacity_bytes; ///< to fit into; 0: none is given
-    const char *table;       ///< of CSV: which one; NULL: items
-    bool exact_names;        ///< of CSV: what a spreadsheet would take for a formula gets no ' in front
+    const tide_report_settings *settings[2]; ///< of A and B; NULL: none
+    uint64_t capacity_bytes;                 ///< to fit into; 0: none is given
+    const char *table;                       ///< of CSV: which one; NULL: items
+    bool exact_names;                        ///< of CSV: what a spreadsheet would take for a formula gets no ' in front
     const char *script_href; ///< of HTML: the script is a file of that name beside the page, for servers that forbid
                              ///< scripts inside (tide_report_script); NULL: inside
     const char *style_href;  ///< the same for the style (tide_report_style)

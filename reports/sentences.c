@@ -69,6 +69,32 @@ static void reserved_fact(const tide_report_side *s, take_fact take, void *ctx) 
     take(ctx, "Peak reserved", tide_format_bytes(s->reserved_bytes, value, sizeof value), note);
 }
 
+/// Which setting of the allocator would have taken the least.
+static void setting_fact(const tide_report_side *s, take_fact take, void *ctx) {
+    const tide_report_setting *best = NULL, *bound = NULL;
+    char note[320], held[24], less[24], fit[192] = "";
+    for (size_t i = 0; s->settings != NULL && i < s->settings->n; i++) {
+        const tide_report_setting *x = &s->settings->rows[i];
+        if (x->n_failed > 0) continue;
+        if (x->is == TIDE_SETTING_OTHER && x->reserved_bytes < x->recorded_bytes &&
+            (best == NULL || x->reserved_bytes < best->reserved_bytes))
+            best = x;
+        if (x->is == TIDE_SETTING_PLACEMENT) bound = x;
+    }
+    if (s->settings == NULL || s->settings->n == 0) return;
+    if (bound != NULL && bound->reserved_bytes < bound->recorded_bytes)
+        snprintf(fit, sizeof fit, "; the best placement needs %s (%s)",
+                 tide_format_bytes(bound->reserved_bytes, held, sizeof held), bound->note);
+    if (best == NULL) {
+        take(ctx, "With other settings", "no less", fit[0] != '\0' ? fit + 2 : "");
+        return;
+    }
+    const uint64_t fewer = best->recorded_bytes - best->reserved_bytes;
+    snprintf(note, sizeof note, "reserved at most with %s (simulated), %s (%.1f %%) less%s", best->name,
+             tide_format_bytes(fewer, less, sizeof less), 100.0 * (double)fewer / (double)best->recorded_bytes, fit);
+    take(ctx, "With other settings", tide_format_bytes(best->reserved_bytes, held, sizeof held), note);
+}
+
 static void process_fact(const tide_report_side *s, take_fact take, void *ctx) {
     char value[64];
     tide_text parts = {0};
@@ -138,6 +164,7 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
              tide_report_format_time(f, f->peak.t, true, when, sizeof when), step[0] != '\0' ? " (" : "", step,
              step[0] != '\0' && body[0] != '\0' ? ", " : "", step[0] != '\0' ? body : "", step[0] != '\0' ? ")" : "");
     take(ctx, "Peak", tide_format_bytes(f->peak_bytes, value, sizeof value), note);
+    setting_fact(s, take, ctx);
     process_fact(s, take, ctx);
     if (!s->knows_process && !f->is_trace && s->needs_bytes != f->plan_bytes)
         take(ctx, "Needs", tide_format_bytes(s->needs_bytes, value, sizeof value),

@@ -221,6 +221,38 @@ static tide_table stacks(const tide_report_side *s) {
                         .facts = s->facts};
 }
 
+// ---- settings of an allocator ----
+
+static void setting_change(const void *row, tide_cell *v) {
+    const tide_report_setting *x = row;
+    tide_cell_change(v, x->recorded_bytes, x->reserved_bytes);
+}
+static void setting_share(const void *row, tide_cell *v) {
+    const tide_report_setting *x = row;
+    if (x->reserved_bytes != TIDE_UNKNOWN_BYTES) tide_cell_share(v, x->reserved_bytes, x->recorded_bytes);
+}
+
+static const tide_column setting_columns[] = {
+    {"setting", "Setting", NAME, TIDE_TEXT_AT(tide_report_setting, name)},
+    {"reserved_bytes", "Reserves at most", BYTES, TIDE_AT(tide_report_setting, reserved_bytes)},
+    {"change_bytes", "Than recorded", TIDE_UNIT_CHANGE, .get = setting_change},
+    {"share", "Of it", TIDE_UNIT_SHARE, .get = setting_share},
+    {"failed", "Failed requests", COUNT, TIDE_AT(tide_report_setting, n_failed)},
+    {"note", "", TEXT, TIDE_TEXT_AT(tide_report_setting, note)},
+};
+
+static tide_table settings(const tide_report_side *s) {
+    return (tide_table){.name = "settings",
+                        TIDE_COLUMNS(setting_columns),
+                        .rows = s->settings != NULL ? s->settings->rows : NULL,
+                        .row_bytes = sizeof *s->settings->rows,
+                        .n_rows = s->settings != NULL ? s->settings->n : 0};
+}
+
+static const char *words_for_no_settings(const tide_report_side *s) {
+    return s->settings != NULL && s->settings->why_not[0] != '\0' ? s->settings->why_not : NULL;
+}
+
 // ---- all of them ----
 
 bool tide_report_is_items(const tide_report_table *t) { return strcmp(t->table.name, "items") == 0; }
@@ -284,6 +316,10 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
                      : "Predicted is what the plan says, measured the highest that was live."},
         {tide_table_of_parts(&view, &s->why), .title = "What the peak is made of",
          .what = "Each byte that is held at the peak is in one part: they sum to it."},
+        {settings(s), .title = "Other settings of the allocator",
+         .what = "The recorded requests again, simulated: what PyTorch would have reserved with these settings "
+                 "(PYTORCH_CUDA_ALLOC_CONF), and into what the blocks fit when all of them are known before.",
+         .empty = words_for_no_settings(s)},
         {tide_table_of_owners(&view, &s->why), .title = "The peak by operator",
          .what = "What is live at the peak, by who made it."},
         {stacks(s), .title = "The peak by call stack",

@@ -395,6 +395,43 @@ class Torch(Made):
                                        "f(std::function<void (int)>) @ f.cpp:12": 5, "aten::addmm": 6})
 
 
+class Settings(Made):
+    """What a report says of other settings of the allocator, of snapshots with hardly anything in them."""
+
+    def side(self, doc):
+        path = self.dir / "s.pickle"
+        path.write_bytes(pickle.dumps(doc, 4))
+        for name in ("r.json", "r.txt", "r.html", "r.csv"):
+            self.ok("report", path, "-o", self.dir / name)
+        return json.loads((self.dir / "r.json").read_text())["sides"][0], (self.dir / "r.txt").read_text()
+
+    def test_one_segment(self):
+        side, _ = self.side(snapshot(small()))
+        rows = {r["setting"]: r["reserved_bytes"] for r in side["settings"]}
+        self.assertEqual(rows["(as recorded)"], SEGMENT)
+        self.assertEqual(rows["(best placement)"], 9 * MIB + 3 * MIB - 512 * (100 // 512))
+        # Each segment of a range that grows is 20 MiB for requests above 1 MiB.
+        self.assertEqual(rows["expandable_segments:True"], SEGMENT)
+
+    def test_several_devices(self):
+        one = small()
+        other = Memory(0x7E0000000000)
+        other.segment(other.base)
+        other.alloc(other.base, 2 * MIB)
+        side, text = self.side(snapshot(one, other))
+        self.assertEqual(side.get("settings", []), [])
+        self.assertIn("several devices", text)
+
+    def test_blocks_without_a_segment(self):
+        """A program that recorded no segment: what its allocator reserved is not known, and nothing is tried."""
+        m = Memory()
+        m.add("alloc", m.base, MIB, FORWARD)
+        m.add("free_completed", m.base, MIB)
+        side, text = self.side(snapshot(m))
+        self.assertNotIn("settings", side)
+        self.assertNotIn("With other settings", text)
+
+
 class Direct(Made):
     def test_commands_take_the_file_itself(self):
         path, there = self.write(snapshot(small())), self.dir / "tmp"
@@ -845,6 +882,41 @@ class Real(Made):
                 want = 1044 * sum(r["bytes"] for r in rows if r["stack"].split("; ")[line:line + 1] == [said]) / traced
                 if want > 20:
                     self.assertAlmostEqual(wide[said, depth] / want, 1, delta=0.08, msg=(said, depth))
+
+    def test_other_settings(self):
+        """The report tries settings of the allocator; its figures are those of replays, and the recorded ones where there
+        are no settings."""
+        path = SNAPSHOTS / "memory_ctx128_fullstep.pickle"
+        side = lambda *more: self.written(path, "r.json", *more)["sides"][0]
+        found = side()
+        rows = {r["setting"]: r for r in found["settings"]}
+        replays = {r["allocator"]: r for r in self.json("replay", path, "--allocator",
+                   "pytorch:expandable_segments,pytorch:max_split_size=128MiB,pytorch:roundup_power2_divisions=8")["allocators"]}
+        for setting, allocator in (("expandable_segments:True", "pytorch:expandable_segments"),
+                                   ("max_split_size_mb:128", "pytorch:max_split_size=128MiB"),
+                                   ("roundup_power2_divisions:8", "pytorch:roundup_power2_divisions=8")):
+            self.assertEqual(rows[setting]["reserved_bytes"], replays[allocator]["reserved_peak_bytes"], setting)
+        recorded = rows["(as recorded)"]
+        self.assertEqual((recorded["reserved_bytes"], recorded["change_bytes"]), (58280 * MIB, 0))
+        self.assertIn("12665 moments", recorded["note"])
+        self.assertEqual(rows["(best placement)"]["reserved_bytes"], -(-found["peak"]["bytes"] // 512) * 512)
+        self.ok("report", path, "-o", self.dir / "r.txt")
+        self.assertRegex((self.dir / "r.txt").read_text(), r"With other settings +51\.84 GiB .*expandable_segments:True .*\(8\.9 %\) less")
+        # With too little memory each says where it ends, and no setting is one that helps.
+        rows = {r["setting"]: r for r in side("--capacity", "40GiB")["settings"]}
+        self.assertGreater(rows["garbage_collection_threshold:0.8"]["failed"], 0)
+        self.assertIsNone(rows["expandable_segments:True"]["reserved_bytes"])
+        self.assertIn("no memory for", rows["(as recorded)"]["note"])
+        self.ok("report", path, "-o", self.dir / "r.txt", "--capacity", "40GiB")
+        self.assertRegex((self.dir / "r.txt").read_text(), "With other settings +no less")
+        # A trace with another allocator has no such table.
+        other = self.dir / "rmm.csv"
+        other.write_text("Thread,Time,Action,Pointer,Size,Stream\n1,10:00:00.000001,allocate,0x10,512,0x0\n")
+        self.assertNotIn("settings", self.written(other, "r.json")["sides"][0])
+
+    def written(self, path, name, *more):
+        self.ok("report", path, "-o", self.dir / name, *more)
+        return json.loads((self.dir / name).read_text())
 
     def test_the_first_answer(self):
         """What was reserved, what was live, and what was held for nothing."""

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//
+// Settings of PyTorch's allocator, each replayed. See replay_settings.h.
+//
+//     (as recorded)              the same rules without settings: how far the simulation can be trusted
+//     expandable_segments:True   …
+//     (best placement)           what a plan needs that knows all blocks before
+#include "cli/replay_settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/replay.h"
+#include "core/base/assert.h"
+#include "core/base/text.h"
+#include "core/device/sim_device.h"
+#include "profiler/import/import.h"
+
+static const struct {
+    const char *name;      // as PyTorch reads it; NULL: without settings
+    const char *allocator; // ours
+    bool needs_capacity;   // it looks at how full the device is
+} settings[] = {
+    {NULL, "pytorch", false},
+    {"expandable_segments:True", "pytorch:expandable_segments", false},
+    {"max_split_size_mb:128", "pytorch:max_split_size=128MiB", false},
+    {"max_split_size_mb:512", "pytorch:max_split_size=512MiB", false},
+    {"roundup_power2_divisions:8", "pytorch:roundup_power2_divisions=8", false},
+    {"garbage_collection_threshold:0.8", "pytorch:garbage_collection_threshold=0.8", true},
+};
+enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
+
+static bool is_snapshot(tide_trace *t) {
+    char format[64] = "";
+    return tide_trace_meta(t, "imported_format", format, sizeof format, NULL) == TIDE_OK &&
+           strcmp(format, tide_import_format_name(TIDE_IMPORT_TORCH)) == 0;
+}
+
+// ---- notes ----
+
+static void note_failure(const cli_replay_failure *f, tide_report_setting *row) {
+    char when[24], asked[24], held[24];
+    snprintf(row->note, sizeof row->note, "at %s no memory for %s of '%.40s', with %s live",
+             tide_format_ns(f->since_begin_ns, "us", when, sizeof when),
+             tide_format_bytes(f->asked_bytes, asked, sizeof asked), f->name,
+             tide_format_bytes(f->requested_bytes, held, sizeof held));
+}
+
+/// How far the simulation is from what was recorded, where it has the same settings.
+static void note_likeness(const cli_replay_like *l, tide_report_setting *row) {
+    if (l->n_apart == 0) {
+        snprintf(row->note, sizeof row->note, "simulated: the same at each of %" PRIu64 " moments", l->n_moments);
+        return;
+    }
+    const uint64_t a = l->worst.recorded_bytes, b = l->worst.replayed_bytes;
+    snprintf(row->note, sizeof row->note,
+             "simulated: another figure at %" PRIu64 " of %" PRIu64 " moments, %.1f %% at most: it had settings",
+             l->n_apart, l->n_moments, 100.0 * (double)(a > b ? a - b : b - a) / (double)(a > 0 ? a : 1));
+}
+
+// ---- replays ----
+
+typedef struct trying {
+    cli_replay_source source;
+    cli_replay_options how;
+    cli_replay_recorded recorded;
+    tide_report_settings *out;
+} trying;
+
+static tide_report_setting *add_row(trying *t, int is, const char *name) {
+    TIDE_ASSERT(t->out->n < sizeof t->out->rows / sizeof t->out->rows[0]);
+    tide_report_setting *row = &t->out->rows[t->out->n++];
+    *row = (tide_report_setting){.is = is, .recorded_bytes = t->recorded.reserved_peak_bytes};
+    snprintf(row->name, sizeof row->name, "%s", name);
+    return row;
+}
+
+static tide_status try_setting(trying *t, size_t i, tide_error *err) {
+    cli_replay_result r = {0};
+    TIDE_TRY(cli_replay_with(&t->source, &t->how, settings[i].allocator, &r, err));
+    if (r.like.is_mixed) {
+        snprintf(t->out->why_not, sizeof t->out->why_not,
+                 "Not tried for several devices at once: tidemark replay --of cuda:0 --allocator pytorch:… does it.");
+        return TIDE_OK;
+    }
+    const bool is_other = settings[i].name != NULL;
+    tide_report_setting *row = add_row(t, is_other ? TIDE_SETTING_OTHER : TIDE_SETTING_RECORDED,
+                                       is_other ? settings[i].name : "(as recorded)");
+    row->reserved_bytes = r.n_failed > 0 ? TIDE_UNKNOWN_BYTES : is_other ? r.reserved_peak_bytes : row->recorded_bytes;
+    row->n_failed = r.n_failed;
+    if (r.n_failed > 0)
+        note_failure(&r.failure, row);
+    else if (!is_other)
+        note_likeness(&r.like, row);
+    return TIDE_OK;
+}
+
+static tide_status try_placement(trying *t, tide_error *err) {
+    const tide_strategy *search;
+    cli_replay_plan plan;
+    if (t->recorded.n_allocs > CLI_SETTINGS_MAX_BLOCKS) return TIDE_OK;
+    TIDE_TRY(tide_strategy_find("search", &search, err));
+    TIDE_TRY(cli_replay_plan_make(&t->source, search, &plan, err));
+    tide_report_setting *row = add_row(t, TIDE_SETTING_PLACEMENT, "(best placement)");
+    row->reserved_bytes = plan.bytes;
+    snprintf(row->note, sizeof row->note, "%s", plan.proven ? "proven: none is smaller" : "a smaller one may be there");
+    return TIDE_OK;
+}
+
+static tide_status try_all(trying *t, tide_error *err) {
+    TIDE_TRY(cli_replay_source_open(&t->source, err));
+    TIDE_TRY(cli_replay_count(&t->source, &t->recorded, err));
+    if (t->recorded.n_segments == 0 || t->recorded.reserved_peak_bytes == TIDE_UNKNOWN_BYTES) return TIDE_OK;
+    for (size_t i = 0; i < N_SETTINGS && t->out->why_not[0] == '\0'; i++)
+        if (!settings[i].needs_capacity || t->how.limit_bytes > 0) TIDE_TRY(try_setting(t, i, err));
+    return t->out->why_not[0] == '\0' ? try_placement(t, err) : TIDE_OK;
+}
+
+tide_status cli_replay_settings_try(tide_trace *trace, const char *path, uint64_t capacity_bytes,
+                                    tide_report_settings *out, tide_error *err) {
+    *out = (tide_report_settings){0};
+    if (!is_snapshot(trace)) return TIDE_OK;
+    tide_trace_info info;
+    TIDE_TRY(tide_trace_get_info(trace, &info, err));
+    if (info.n_events > CLI_SETTINGS_MAX_EVENTS) {
+        snprintf(out->why_not, sizeof out->why_not,
+                 "Not tried for more than %d events: tidemark replay does it (--allocator pytorch:…).",
+                 CLI_SETTINGS_MAX_EVENTS);
+        return TIDE_OK;
+    }
+    trying t = {.source = {.trace = trace, .path = path}, .how = {.limit_bytes = capacity_bytes}, .out = out};
+    TIDE_TRY(tide_sim_device_open(&t.how.device, err));
+    tide_sim_device_set_bytes(capacity_bytes);
+    return try_all(&t, err);
+}
