@@ -89,10 +89,7 @@ soak:
 	    python3 tests/cli/oom.py
 	@TIDE_SOAK=1 TIDEMARK=build/bench/cli/tidemark python3 tests/cli/gate_machines.py OtherProcessors
 	@cmake --build --preset test
-	@TIDE_SOAK=1 ctest --preset test -R cli_cuda_record
-	@cmake --build --preset test --target tide_count_preload
-	@TIDE_SOAK=1 TIDEMARK=build/test/cli/tidemark TIDE_COUNT_PRELOAD=$(CURDIR)/build/test/tests/cli/tide_count_preload.so \
-	    python3 tests/cli/warm_runs.py
+	@TIDE_SOAK=1 ctest --preset test
 
 clean:
 	rm -rf build demo-out

@@ -16,7 +16,7 @@ import subprocess
 import unittest
 
 import tidemark
-from tidemark import PROGRAM, SAMPLES, Case, ask, environment
+from tidemark import PROGRAM, SAMPLES, Case, ask, environment, share
 
 LENET = SAMPLES / "lenet5.json"
 HERE = pathlib.Path("build/test/tests/cli")
@@ -137,7 +137,7 @@ class CHeader(Case):
         return header
 
     def test_models(self):
-        for path in sorted(SAMPLES.glob("*.json")):
+        for path in share(sorted(SAMPLES.glob("*.json")), 4):
             more = ["--shape", "x=8x64"] if path.stem == "dynamic_batch" else []
             with self.subTest(graph=path.stem):
                 self.check(path, *more)

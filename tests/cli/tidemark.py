@@ -124,6 +124,11 @@ class Case(unittest.TestCase):
         return p
 
 
+def share(items, of):
+    """One of `of` items, evenly from all of a long list; all of them in make soak (TIDE_SOAK)."""
+    return list(items)[::1 if os.environ.get("TIDE_SOAK") else of]
+
+
 def main():
     # One line per test and a summary; skipped ones are printed with their reason.
     result = unittest.main(verbosity=2, exit=False).result

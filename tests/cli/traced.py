@@ -6,7 +6,7 @@ import unittest
 
 import tidemark
 from models import MODELS
-from tidemark import SAMPLES, SHARED, Case, ask, run
+from tidemark import SAMPLES, SHARED, Case, ask, run, share
 
 
 class Traced(Case):
@@ -77,7 +77,7 @@ class Traced(Case):
             self.assertEqual(view[0][0] if view else 0, added)
 
     def test_samples(self):
-        for path in sorted(SAMPLES.glob("*.json")):
+        for path in share(sorted(SAMPLES.glob("*.json")), 2):
             shape = ["--shape", "x=8x64"] if path.stem == "dynamic_batch" else []
             with self.subTest(graph=path.stem):
                 self.check(path.stem, [path, *shape])
@@ -94,7 +94,8 @@ class Traced(Case):
         """Whatever else in ../shared/models runs is traced too; what does not run says so with its exit code."""
         if not (SHARED / "models").is_dir():
             self.skipTest(f"{SHARED / 'models'} is not here")
-        for folder in sorted(p for p in (SHARED / "models").iterdir() if p.is_dir() and p.name not in MODELS):
+        others = sorted(p for p in (SHARED / "models").iterdir() if p.is_dir() and p.name not in MODELS)
+        for folder in share(others, 2):
             model = folder / "model.onnx"
             data = sorted(folder.glob("test_data_set_*"))
             if not model.is_file():

@@ -243,12 +243,12 @@ static void check_damaged(uint64_t seed, h_form form, int n_rounds) {
 
 static void test_damaged_rows(void **state) {
     (void)state;
-    check_damaged(3, H_ROWS, tide_test_rounds(14, 120));
+    check_damaged(3, H_ROWS, tide_test_rounds(7, 120));
 }
 
 static void test_damaged_chunks(void **state) {
     (void)state;
-    check_damaged(5, H_MIXED, tide_test_rounds(14, 120));
+    check_damaged(5, H_MIXED, tide_test_rounds(7, 120));
 }
 
 int main(void) {

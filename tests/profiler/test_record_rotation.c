@@ -9,7 +9,7 @@
 enum { MAX_BYTES = 8000000 };
 /// Rows take several times the bytes of chunks.
 static uint64_t n_events(const char *form) {
-    return (uint64_t)tide_test_rounds(strcmp(form, "rows") == 0 ? 350000 : 700000, 2000000);
+    return (uint64_t)tide_test_rounds(strcmp(form, "rows") == 0 ? 200000 : 400000, 2000000);
 }
 
 // ---- sizes while it records ----

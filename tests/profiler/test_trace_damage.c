@@ -357,7 +357,7 @@ static void test_random_damage(void **state) {
     int n_refused = 0;
     tide_rng rng = {20240229};
     print_message("seed %" PRIu64 "\n", rng.state);
-    const int n_rounds = tide_test_rounds(50, 300);
+    const int n_rounds = tide_test_rounds(25, 300);
     for (int round = 0; round < n_rounds; round++) {
         memcpy(copy, data, len);
         const uint64_t n_changes = 1 + tide_rng_below(&rng, 40);

@@ -210,7 +210,7 @@ static void test_changed_files(void **state) {
     (void)state;
     const char *seed = getenv("TIDE_FUZZ_SEED"), *rounds = getenv("TIDE_FUZZ_ROUNDS");
     run_rounds(seed != NULL ? strtoull(seed, NULL, 10) : 20261122,
-               rounds != NULL ? (int)strtol(rounds, NULL, 10) : tide_test_rounds(14, 60));
+               rounds != NULL ? (int)strtol(rounds, NULL, 10) : tide_test_rounds(7, 60));
 }
 
 // ---- built by hand ----
