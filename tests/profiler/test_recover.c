@@ -260,7 +260,7 @@ static void test_demo(void **state) {
 enum { N_STEPS = 6000 }; ///< some thousand events: two chunks
 
 /// Where there are no chunks, fewer do in the suite.
-static int n_row_steps(void) { return tide_test_rounds(1100, N_STEPS); }
+static int n_row_steps(void) { return tide_test_rounds(1500, N_STEPS); }
 
 typedef struct sample {
     char *data;
@@ -305,7 +305,7 @@ static void lose_pages(tide_record_form form, int fill, uint64_t most_lost) {
     char *copy = tide_host_alloc(s.len);
     assert_non_null(copy);
     uint64_t n_lost = 0, n_pages_lost = 0;
-    const size_t stride = PAGE * (size_t)tide_test_rounds(form == TIDE_RECORD_ROWS ? 13 : 17, 1);
+    const size_t stride = PAGE * (size_t)tide_test_rounds(form == TIDE_RECORD_ROWS ? 9 : 13, 1);
     for (size_t at = 0; at < s.len; at += stride) {
         char what[64];
         snprintf(what, sizeof what, "page %zu of %zu filled with %d", at / PAGE + 1, s.len / PAGE, fill);
@@ -549,7 +549,7 @@ static void test_killed_and_damaged(void **state) {
     tide_rng rng = {77};
     print_message("seed %" PRIu64 "\n", rng.state);
     uint64_t n_lost = 0;
-    for (int round = 0; round < tide_test_rounds(3, 60); round++) {
+    for (int round = 0; round < tide_test_rounds(4, 60); round++) {
         ruin_lay_out(&r, &w);
         const size_t which = (size_t)tide_rng_below(&rng, r.n_files);
         char path[700], what[400];
