@@ -74,10 +74,9 @@ static bool is_pytorch(const char *name) { return strcmp(name, "pytorch") == 0 |
 
 /// How much of `text` is the first name of the list: a comma behind options of pytorch may be followed by one more.
 static size_t name_len(const char *text) {
-    size_t len = strcspn(text, ",");
-    while (strncmp(text, "pytorch:", 8) == 0 && text[len] == ',' && tide_pytorch_is_option(text + len + 1))
-        len += 1 + strcspn(text + len + 1, ",");
-    return len;
+    enum { PREFIX = sizeof "pytorch:" - 1 };
+    const bool has_options = strncmp(text, "pytorch:", PREFIX) == 0;
+    return has_options ? PREFIX + tide_pytorch_options_len(text + PREFIX) : strcspn(text, ",");
 }
 
 static tide_status take_names(options *o, const char *text, tide_error *err) {

@@ -35,6 +35,7 @@ typedef struct cli_replay_source {
     uint64_t n_planned_runs; ///< of those that are replayed: each holds one buffer, whose tensors are no blocks
     uint64_t plan_bytes;     ///< of the largest such buffer
     char model[64];          ///< of the run, or of the first one; "" none
+    char settings[512];      ///< of the allocator pytorch in the recorded program; "" none
 } cli_replay_source;
 /// Finds what there is; trace, path, run_id, kinds and of_device are set. TIDE_ERR_NOT_FOUND for a run that is not
 /// there.
@@ -182,7 +183,8 @@ size_t cli_replay_default_allocators(tide_device device, const char **names, siz
 /// error ends it.
 tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,
                            cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
-/// The same with an allocator of that name, made for it. What tide_allocator_create_on returns.
+/// The same with an allocator of that name, made for it: "pytorch" has the settings of the recorded program. What
+/// tide_allocator_create_on returns.
 tide_status cli_replay_with(const cli_replay_source *s, const cli_replay_options *o, const char *name,
                             cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
 

@@ -17,8 +17,10 @@ void cli_replay_beside_open(cli_replay_beside *b, const cli_replay_source *s, ti
                             cli_replay_like *out) {
     *b = (cli_replay_beside){.allocator = a, .out = out};
     b->is_pytorch = tide_pytorch_is(a);
-    // Other settings would have made other segments: then what was there before is asked for anew.
-    b->adopts = b->is_pytorch && strcmp(name, "pytorch") == 0 && s->first_event <= 1;
+    // Other settings would have made other segments: then what was there before is asked for anew. So it is for ranges
+    // that grow, which hold more than the pages that they have.
+    b->adopts = b->is_pytorch && strcmp(name, "pytorch") == 0 && s->first_event <= 1 &&
+                strstr(s->settings, "expandable_segments") == NULL;
     b->before.is_over = s->first_event > 1;
 }
 

@@ -229,6 +229,8 @@ static void print_like(const cli_replay_report *r, const cli_replay_result *resu
         print_settings(r, result);
         return;
     }
+    if (r->source.settings[0] != '\0')
+        printf("%s: with the settings of the recorded program: %s\n", result->allocator, r->source.settings);
     if (l->n_adopted > 0)
         printf("%s: begins with the %" PRIu64 " segment%s of before (%s), and the blocks in %s\n", result->allocator,
                l->n_adopted, l->n_adopted == 1 ? "" : "s", tide_format_bytes(l->adopted_bytes, a, sizeof a),
@@ -348,6 +350,7 @@ static void add_recorded(tide_json_out *j, const cli_replay_report *r) {
     tide_json_bytes(j, "worst_idle_bytes", c->worst_idle_bytes);
     tide_json_u64(j, "worst_rounding_bytes", c->worst_rounding_bytes);
     tide_json_bytes(j, "end_reserved_bytes", c->end_reserved_bytes);
+    tide_json_text_or_null(j, "settings", r->source.settings);
     tide_json_close(j, '}');
 }
 

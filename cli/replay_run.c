@@ -390,8 +390,11 @@ tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options 
 
 tide_status cli_replay_with(const cli_replay_source *s, const cli_replay_options *o, const char *name,
                             cli_replay_result *out, tide_error *err) {
+    char full[sizeof s->settings + sizeof "pytorch:"];
     tide_allocator *a = NULL;
-    TIDE_TRY(tide_allocator_create_on(o->device, name, &a, err));
+    snprintf(full, sizeof full, "pytorch:%s", s->settings);
+    const bool as_recorded = strcmp(name, "pytorch") == 0;
+    TIDE_TRY(tide_allocator_create_on(o->device, as_recorded ? full : name, &a, err));
     const tide_status st = cli_replay_run(s, o, name, a, out, err);
     tide_allocator_unref(a);
     if (st != TIDE_OK) tide_error_prefix(err, "replay with '%s'", name);

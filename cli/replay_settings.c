@@ -18,16 +18,17 @@
 #include "profiler/import/import.h"
 
 static const struct {
-    const char *name;      // as PyTorch reads it; NULL: without settings
-    const char *allocator; // ours
-    bool needs_capacity;   // it looks at how full the device is
+    const char *name;                                   // as PyTorch reads it
+    const char *allocator;                              // ours
+    enum { ALWAYS, WITH_CAPACITY, WITH_SETTINGS } when; // it looks at how full the device is; it had settings
 } settings[] = {
-    {NULL, "pytorch", false},
-    {"expandable_segments:True", "pytorch:expandable_segments", false},
-    {"max_split_size_mb:128", "pytorch:max_split_size=128MiB", false},
-    {"max_split_size_mb:512", "pytorch:max_split_size=512MiB", false},
-    {"roundup_power2_divisions:8", "pytorch:roundup_power2_divisions=8", false},
-    {"garbage_collection_threshold:0.8", "pytorch:garbage_collection_threshold=0.8", true},
+    {"(as recorded)", "pytorch", ALWAYS},
+    {"(no settings)", "pytorch:", WITH_SETTINGS},
+    {"expandable_segments:True", "pytorch:expandable_segments", ALWAYS},
+    {"max_split_size_mb:128", "pytorch:max_split_size=128MiB", ALWAYS},
+    {"max_split_size_mb:512", "pytorch:max_split_size=512MiB", ALWAYS},
+    {"roundup_power2_divisions:8", "pytorch:roundup_power2_divisions=8", ALWAYS},
+    {"garbage_collection_threshold:0.8", "pytorch:garbage_collection_threshold=0.8", WITH_CAPACITY},
 };
 enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
 
@@ -48,15 +49,17 @@ static void note_failure(const cli_replay_failure *f, tide_report_setting *row) 
 }
 
 /// How far the simulation is from what was recorded, where it has the same settings.
-static void note_likeness(const cli_replay_like *l, tide_report_setting *row) {
+static void note_likeness(const cli_replay_like *l, const char *its_settings, tide_report_setting *row) {
+    const char *with = its_settings[0] != '\0' ? " with " : "";
     if (l->n_apart == 0) {
-        snprintf(row->note, sizeof row->note, "simulated: the same at each of %" PRIu64 " moments", l->n_moments);
+        snprintf(row->note, sizeof row->note, "simulated%s%.90s: the same at each of %" PRIu64 " moments", with,
+                 its_settings, l->n_moments);
         return;
     }
     const uint64_t a = l->worst.recorded_bytes, b = l->worst.replayed_bytes;
     snprintf(row->note, sizeof row->note,
-             "simulated: another figure at %" PRIu64 " of %" PRIu64 " moments, %.1f %% at most: it had settings",
-             l->n_apart, l->n_moments, 100.0 * (double)(a > b ? a - b : b - a) / (double)(a > 0 ? a : 1));
+             "simulated%s%.60s: another figure at %" PRIu64 " of %" PRIu64 " moments, %.1f %% at most", with,
+             its_settings, l->n_apart, l->n_moments, 100.0 * (double)(a > b ? a - b : b - a) / (double)(a > 0 ? a : 1));
 }
 
 // ---- replays ----
@@ -84,15 +87,14 @@ static tide_status try_setting(trying *t, size_t i, tide_error *err) {
                  "Not tried for several devices at once: tidemark replay --of cuda:0 --allocator pytorch:… does it.");
         return TIDE_OK;
     }
-    const bool is_other = settings[i].name != NULL;
-    tide_report_setting *row = add_row(t, is_other ? TIDE_SETTING_OTHER : TIDE_SETTING_RECORDED,
-                                       is_other ? settings[i].name : "(as recorded)");
+    const bool is_other = i > 0;
+    tide_report_setting *row = add_row(t, is_other ? TIDE_SETTING_OTHER : TIDE_SETTING_RECORDED, settings[i].name);
     row->reserved_bytes = r.n_failed > 0 ? TIDE_UNKNOWN_BYTES : is_other ? r.reserved_peak_bytes : row->recorded_bytes;
     row->n_failed = r.n_failed;
     if (r.n_failed > 0)
         note_failure(&r.failure, row);
     else if (!is_other)
-        note_likeness(&r.like, row);
+        note_likeness(&r.like, t->source.settings, row);
     return TIDE_OK;
 }
 
@@ -113,7 +115,9 @@ static tide_status try_all(trying *t, tide_error *err) {
     TIDE_TRY(cli_replay_count(&t->source, &t->recorded, err));
     if (t->recorded.n_segments == 0 || t->recorded.reserved_peak_bytes == TIDE_UNKNOWN_BYTES) return TIDE_OK;
     for (size_t i = 0; i < N_SETTINGS && t->out->why_not[0] == '\0'; i++)
-        if (!settings[i].needs_capacity || t->how.limit_bytes > 0) TIDE_TRY(try_setting(t, i, err));
+        if (settings[i].when == ALWAYS || (settings[i].when == WITH_CAPACITY && t->how.limit_bytes > 0) ||
+            (settings[i].when == WITH_SETTINGS && t->source.settings[0] != '\0'))
+            TIDE_TRY(try_setting(t, i, err));
     return t->out->why_not[0] == '\0' ? try_placement(t, err) : TIDE_OK;
 }
 

@@ -34,6 +34,8 @@ tide_status cli_replay_source_open(cli_replay_source *s, tide_error *err) {
     s->n_dropped = info.first_kept_event > 0 ? info.first_kept_event - 1 : 0;
     s->is_unfinished = info.state != TIDE_TRACE_COMPLETE;
     s->n_processes = info.n_processes;
+    if (tide_trace_meta(s->trace, "pytorch_settings", s->settings, sizeof s->settings, NULL) != TIDE_OK)
+        s->settings[0] = '\0';
     for (size_t i = 0; i < n_runs; i++) note_run(s, &runs[i]);
     tide_trace_runs_free(runs);
     return TIDE_OK;

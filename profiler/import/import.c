@@ -93,6 +93,16 @@ static tide_status open_spool(const tide__new_trace *out, FILE **spool, tide_err
     return *spool != NULL ? TIDE_OK : tide_output_failed("the events for", out->path, why, err);
 }
 
+/// What the recorded program's allocator was set to, as the allocator pytorch of ours reads it.
+static tide_status put_settings(tide__new_trace *out, const tide_pytorch_options *settings, tide_error *err) {
+    tide_text text = {0};
+    tide_pytorch_options_text(settings, &text);
+    tide_status st = text.failed ? TIDE_NO_MEMORY(err, "for settings of the allocator") : TIDE_OK;
+    if (st == TIDE_OK && text.len > 0) st = tide__new_trace_meta(out, "pytorch_settings", tide_text_str(&text), err);
+    tide_text_deinit(&text);
+    return st;
+}
+
 static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out, tide_import_report *r,
                                 tide_error *err) {
     tide__torch_snapshot s = {0};
@@ -104,6 +114,7 @@ static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out
         r->n_unknown = s.n_unknown_actions;
         r->n_without_time = s.n_without_time;
         st = tide__torch_trace(&s, path, out, r, err);
+        if (st == TIDE_OK) st = put_settings(out, &s.settings, err);
     }
     tide__torch_snapshot_deinit(&s);
     fclose(spool);

@@ -7,22 +7,9 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
-#include "core/memory/allocators/pytorch.h"
 
 enum { SMALL_REQUEST = 1 << 20 };
 #define NO_SEGMENT UINT64_MAX // of a block that lies where no segment is known: it leaves nothing behind
-
-static unsigned log2_of(uint64_t v) { return 63u - (unsigned)__builtin_clzll(v); }
-
-/// Divisions of the setting roundup_power2_divisions for a request of this size.
-static uint64_t divisions_of(const tide__torch_settings *s, uint64_t bytes) {
-    const unsigned log = log2_of(bytes), last = sizeof s->roundup - 1;
-    return s->roundup[log < 20 ? 0 : log - 20 > last ? last : log - 20];
-}
-
-uint64_t tide__torch_round(const tide__torch_settings *s, uint64_t bytes) {
-    return tide_pytorch_round(bytes, bytes > 0 ? divisions_of(s, bytes) : 0);
-}
 
 // ---- ranges ----
 
@@ -176,16 +163,16 @@ tide_status tide__torch_pool_put(tide__torch_pool *p, uint64_t free_begin, uint6
 }
 
 /// What the block of a request holds of a free block of `bytes`.
-static uint64_t held_of(const tide__torch_settings *s, uint64_t requested, uint64_t bytes, bool is_expandable) {
-    const tide_pytorch_options o = {.max_split_bytes = s->max_split_bytes > 0 ? (uint64_t)s->max_split_bytes : 0,
-                                    .expandable_segments = is_expandable || s->expandable_segments};
-    const uint64_t rounded = tide__torch_round(s, requested);
+static uint64_t held_of(const tide_pytorch_options *settings, uint64_t requested, uint64_t bytes, bool is_expandable) {
+    tide_pytorch_options o = *settings;
+    o.expandable_segments = o.expandable_segments || is_expandable;
+    const uint64_t rounded = tide_pytorch_round(&o, requested);
     return bytes <= rounded ? bytes : tide_pytorch_held(&o, bytes, rounded, rounded > SMALL_REQUEST);
 }
 
 tide_status tide__torch_pool_alloc(tide__torch_pool *p, uint64_t address, uint64_t requested, uint64_t *held) {
     tide__pool_block *b = block_at(p, address);
-    *held = tide__torch_round(p->settings, requested);
+    *held = tide_pytorch_round(p->settings, requested);
     if (b == NULL || !b->is_free || b->bytes < requested) {
         p->n_elsewhere++;
         if (b != NULL) take(p, b);

@@ -32,7 +32,7 @@ void tide__torch_ranges_deinit(tide__torch_ranges *r);
 
 /// Zero-initialise with TIDE__TORCH_POOL.
 typedef struct tide__torch_pool {
-    const tide__torch_settings *settings; ///< borrowed
+    const tide_pytorch_options *settings; ///< borrowed
     tide_map blocks;                      ///< by first byte + 1
     tide_map ends;                        ///< by the byte behind + 1
     uint64_t next_segment;
@@ -48,8 +48,6 @@ typedef struct tide__pool_end {
 #define TIDE__TORCH_POOL(s)                                                                                            \
     { .settings = (s), .blocks = TIDE_MAP(tide__pool_block), .ends = TIDE_MAP(tide__pool_end), .next_segment = 1 }
 
-/// What the allocator makes of a request of `bytes`.
-uint64_t tide__torch_round(const tide__torch_settings *s, uint64_t bytes);
 /// The allocator took [address, address + bytes) from the driver. @return TIDE_OK, TIDE_ERR_NOMEM, as all here
 tide_status tide__torch_pool_add(tide__torch_pool *p, uint64_t address, uint64_t bytes,
                                  bool is_expandable) TIDE_NODISCARD;

@@ -119,9 +119,9 @@ typedef struct sink {
     uint64_t open_list; // UINT64_MAX: none
     uint32_t *open;     // [n_open]
     size_t n_open, cap_open;
-    uint64_t traces;                // list; UINT64_MAX: none
-    uint64_t n_listed[THING_OTHER]; // by kind: dicts up to here are in a list
-    uint8_t roundup_of[16];         // of the dict of numbers that was read last
+    uint64_t traces;                            // list; UINT64_MAX: none
+    uint64_t n_listed[THING_OTHER];             // by kind: dicts up to here are in a list
+    uint32_t roundup_of[TIDE_PYTORCH_ROUNDUPS]; // of the dict of numbers that was read last
     uint64_t roundup_dict;
 } sink;
 
@@ -423,32 +423,31 @@ static tide_status put_annotation(sink *k, uint64_t dict, const pairs *p, tide_e
 static void put_roundup(sink *k, uint64_t dict, const pairs *p) {
     for (size_t i = 0; i < p->n; i++) {
         const char *mib = k->s->texts[key_of(p, i)];
-        for (unsigned bit = 0; bit < 16; bit++) {
+        for (unsigned bit = 0; bit < TIDE_PYTORCH_ROUNDUPS; bit++) {
             char text[8];
             snprintf(text, sizeof text, "%u", 1u << bit);
-            if (strcmp(text, mib) == 0 && is_int(p->at[2 * i + 1]) && p->at[2 * i + 1].v <= 64)
-                k->roundup_of[bit] = (uint8_t)p->at[2 * i + 1].v;
+            if (strcmp(text, mib) == 0 && is_int(p->at[2 * i + 1]) && tide_pytorch_takes_divisions(p->at[2 * i + 1].v))
+                k->roundup_of[bit] = (uint32_t)p->at[2 * i + 1].v;
         }
     }
     k->roundup_dict = dict;
     k->dicts[dict] = thing_of(THING_ROUNDUP, 0);
 }
 
+enum { LEAST_SPLIT = 20 << 20 }; // PyTorch refuses max_split_size_mb up to 20; -1: no limit
+
 static void put_settings(sink *k, uint64_t dict, const pairs *p) {
-    tide__torch_settings *o = &k->s->settings;
+    tide_pytorch_options *o = &k->s->settings;
     for (size_t i = 0; i < p->n; i++) {
         const tide__pickle_value v = p->at[2 * i + 1];
         double real;
         memcpy(&real, &v.v, sizeof real);
         switch (key_of(p, i)) {
-        case KEY_CONF:
-            (void)text_of(v, &o->conf);
-            break;
         case KEY_MAX_SPLIT:
-            (void)i64_of(v, &o->max_split_bytes);
+            if (is_int(v) && v.v > LEAST_SPLIT && v.v <= INT64_MAX) o->max_split_bytes = v.v;
             break;
         case KEY_GC_THRESHOLD:
-            if (v.type == TIDE__PICKLE_FLOAT && isfinite(real)) o->gc_threshold = real;
+            if (v.type == TIDE__PICKLE_FLOAT && real > 0 && real < 1) o->gc_threshold = real;
             break;
         case KEY_EXPANDABLE:
             o->expandable_segments = is_true(v);
@@ -573,7 +572,7 @@ static tide_status check_root(sink *k, tide__pickle_value root, tide_error *err)
 
 tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, tide__torch_snapshot *out,
                                       tide_error *err) {
-    *out = (tide__torch_snapshot){.spool = spool, .settings = {.max_split_bytes = -1}};
+    *out = (tide__torch_snapshot){.spool = spool};
     sink k = {.s = out, .path = path, .open_list = UINT64_MAX, .traces = UINT64_MAX, .roundup_dict = UINT64_MAX};
     const tide__pickle_sink to = {&k, take_text, new_list, new_dict, take_items, take_pairs, take_tuple, held_bytes};
     tide__pickle_value root = {0};

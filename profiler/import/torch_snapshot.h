@@ -12,6 +12,7 @@
 #define TIDE_PROFILER_IMPORT_TORCH_SNAPSHOT_H
 
 #include "core/base/map.h"
+#include "core/memory/allocators/pytorch.h"
 #include "profiler/import/pickle.h"
 
 typedef enum tide__torch_action {
@@ -82,14 +83,6 @@ typedef struct tide__torch_node {
     uint32_t frame;
 } tide__torch_node;
 
-typedef struct tide__torch_settings {
-    uint32_t conf;           ///< text of PYTORCH_CUDA_ALLOC_CONF; 0: none
-    int64_t max_split_bytes; ///< -1: no limit
-    double gc_threshold;     ///< 0: off
-    bool expandable_segments;
-    uint8_t roundup[16]; ///< divisions of requests of 1, 2, 4, ... 32768 MiB; 0: none
-} tide__torch_settings;
-
 typedef struct tide__torch_snapshot {
     FILE *spool;               ///< of tide__torch_event; the caller's
     uint64_t n_events;         ///< in it
@@ -101,7 +94,7 @@ typedef struct tide__torch_snapshot {
     tide__torch_annotation *annotations;
     tide__torch_track *tracks; ///< those of the root's device_traces alone
     size_t n_texts, n_frames, n_nodes, n_segments, n_blocks, n_annotations, n_tracks;
-    tide__torch_settings settings;
+    tide_pytorch_options settings; ///< what PyTorch refuses is left out
     uint64_t n_unknown_actions, n_without_time;
 } tide__torch_snapshot;
 

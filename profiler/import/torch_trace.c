@@ -160,7 +160,7 @@ static tide_status look_at_end(importer *m, device *d, const tide__torch_event *
     if (b == NULL) {
         const before was = {.address = e->addr,
                             .bytes = e->size,
-                            .held = tide__torch_round(&m->s->settings, e->size),
+                            .held = tide_pytorch_round(&m->s->settings, e->size),
                             .stream = e->stream,
                             .is_pending = is_end};
         TIDE_TRY(add_before(m, &d->blocks, &d->n_blocks, &d->cap_blocks, &was, err));

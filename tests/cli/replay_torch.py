@@ -3,8 +3,10 @@
 by SQL, beside the segments of the pickle, read by Python; its settings beside a second allocator written here; a plan of the
 same blocks beside the live bytes of the pickle."""
 import bisect
+import json
 import os
 import pickle
+import random
 import resource
 import unittest
 
@@ -87,9 +89,10 @@ class Allocator:
         self.free, self.next, self.reserved, self.peak = {True: [], False: []}, 1, 0, 0
 
     def rounded(self, n):
-        if self.divisions > 1 and n > 512 * self.divisions:
+        divisions = self.divisions(n) if callable(self.divisions) else self.divisions
+        if divisions > 1 and n > 512 * divisions:
             floor = 1 << (n.bit_length() - 1)
-            part = floor // self.divisions
+            part = floor // divisions
             return n if n == floor else -(-n // part) * part
         return max(512, -(-n // 512) * 512)
 
@@ -146,6 +149,42 @@ class Allocator:
                 if block["before"] is None and block["after"] is None:
                     self.drop(block)
                     self.reserved -= block["size"]
+
+
+class Recorded(Allocator):
+    """The same, and the snapshot that a program with these settings leaves behind."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.next, self.events, self.taken = 2 * MIB, [], []
+
+    def add(self, action, block, size):
+        self.events.append(event(action, block["at"], size, 10 + len(self.events)))
+
+    def alloc(self, n):
+        before = self.reserved
+        block = super().alloc(n)
+        if self.reserved != before:
+            self.next = -(-self.next // (2 * MIB)) * 2 * MIB
+            self.taken.append((block, self.reserved - before))
+            self.add("segment_alloc", block, self.reserved - before)
+        self.add("alloc", block, n)
+        return block
+
+    def release(self, block):
+        for action in ("free_requested", "free_completed"):
+            self.add(action, block, block["size"])
+        super().release(block)
+
+    def snapshot(self, **settings):
+        segments = []
+        for first, size in self.taken:
+            blocks, block = [], first
+            while block is not None:
+                blocks.append((block["size"], "inactive" if block["free"] else "active_allocated"))
+                block = block["after"]
+            segments.append(segment(first["at"], size, blocks))
+        return {"segments": segments, "device_traces": [self.events], "allocator_settings": settings, "external_annotations": []}
 
 
 class Ranges:
@@ -393,6 +432,37 @@ class ByHand(Case):
         for device in ("cuda:0", "cuda:1"):
             a = self.json("replay", path, "--allocator", "pytorch", "--of", device)["allocators"][0]
             self.assertEqual((a["reserved_peak_bytes"], a["beside_recorded"]["moments_apart"]), (40 * MIB, 0))
+
+    def test_settings_of_the_recorded_program(self):
+        """A program that ran with settings is replayed with them: the same at every moment, and not without them."""
+        of_size = lambda n: 1 if n < 4 * MIB else 2 if n < 8 * MIB else 8
+        mib = {str(1 << i): (1 if i < 2 else 2 if i < 3 else 8) for i in range(16)}
+        for allocator, settings, text in (
+                (Recorded(divisions=4), {"roundup_power2_divisions": {k: 4 for k in mib}}, "roundup_power2_divisions=4"),
+                (Recorded(divisions=of_size), {"roundup_power2_divisions": mib}, "roundup_power2_divisions=[2:1,4:2,>:8]"),
+                (Recorded(max_split=32 * MIB), {"max_split_size": 32 * MIB}, "max_split_size=33554432")):
+            rng, live = random.Random(5), []
+            for _ in range(400):
+                if live and rng.random() < 0.45:
+                    allocator.release(live.pop(rng.randrange(len(live))))
+                else:
+                    live.append(allocator.alloc(int(2 ** rng.uniform(8, 26))))
+            path = self.dir / "s.pickle"
+            path.write_bytes(pickle.dumps(allocator.snapshot(max_split_size=-1, PYTORCH_CUDA_ALLOC_CONF="", **settings)
+                                          if "max_split_size" not in settings else allocator.snapshot(PYTORCH_CUDA_ALLOC_CONF="", **settings)))
+            doc = self.json("replay", path, "--allocator", "pytorch,pytorch:")
+            with_them, without = doc["allocators"]
+            self.assertEqual(doc["recorded"]["settings"], text)
+            self.assertEqual((with_them["beside_recorded"]["moments_apart"], with_them["reserved_peak_bytes"]), (0, allocator.peak))
+            self.assertGreater(with_them["beside_recorded"]["moments"], 300)
+            self.assertGreater(without["beside_recorded"]["moments_apart"], 0)
+            self.assertIn(f"with the settings of the recorded program: {text}", self.ok("replay", path).stdout)
+            out = self.dir / "r.json"
+            self.ok("report", path, "-o", out)
+            rows = {r["setting"]: r for r in json.loads(out.read_text())["sides"][0]["settings"]}
+            self.assertEqual(rows["(as recorded)"]["reserved_bytes"], allocator.peak)
+            self.assertIn(f"with {text}: the same", rows["(as recorded)"]["note"])
+            self.assertEqual(rows["(no settings)"]["reserved_bytes"], without["reserved_peak_bytes"])
 
     def test_nothing_in_it(self):
         path = self.made([], [])

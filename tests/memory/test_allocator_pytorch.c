@@ -108,21 +108,27 @@ static void what_cannot_be(void **state) {
     tide_allocator_unref(a);
 }
 
+static uint64_t rounded(uint64_t bytes, uint32_t divisions) {
+    tide_pytorch_options o = {0};
+    for (size_t i = 0; i < TIDE_PYTORCH_ROUNDUPS; i++) o.roundup[i] = divisions;
+    return tide_pytorch_round(&o, bytes);
+}
+
 static void divisions(void **state) {
     (void)state;
     // Four steps from 4096 to 8192 are 1024 apart; up to 4 times 512 B there are none.
-    assert_int_equal(tide_pytorch_round(5000, 4), 5120);
-    assert_int_equal(tide_pytorch_round(5120, 4), 5120);
-    assert_int_equal(tide_pytorch_round(5121, 4), 6144);
-    assert_int_equal(tide_pytorch_round(4096, 4), 4096);
-    assert_int_equal(tide_pytorch_round(7169, 4), 8192);
-    assert_int_equal(tide_pytorch_round(2048, 4), 2048);
-    assert_int_equal(tide_pytorch_round(2049, 4), 2560);
-    assert_int_equal(tide_pytorch_round(1537, 4), 2048);
-    assert_int_equal(tide_pytorch_round(0, 4), 512);
-    assert_int_equal(tide_pytorch_round(5000, 1), 5120);
-    assert_int_equal(tide_pytorch_round(5121, 0), 5632);
-    assert_int_equal(tide_pytorch_round(UINT64_MAX, 4), UINT64_MAX);
+    assert_int_equal(rounded(5000, 4), 5120);
+    assert_int_equal(rounded(5120, 4), 5120);
+    assert_int_equal(rounded(5121, 4), 6144);
+    assert_int_equal(rounded(4096, 4), 4096);
+    assert_int_equal(rounded(7169, 4), 8192);
+    assert_int_equal(rounded(2048, 4), 2048);
+    assert_int_equal(rounded(2049, 4), 2560);
+    assert_int_equal(rounded(1537, 4), 2048);
+    assert_int_equal(rounded(0, 4), 512);
+    assert_int_equal(rounded(5000, 1), 5120);
+    assert_int_equal(rounded(5121, 0), 5632);
+    assert_int_equal(rounded(UINT64_MAX, 4), UINT64_MAX);
     tide_allocator *a = make("pytorch:roundup_power2_divisions=4");
     const tide_memory mem = get(a, 33 * MIB); // 32, 40, …
     assert_int_equal(mem.reserved_bytes, 40 * MIB);
@@ -430,16 +436,26 @@ static void options(void **state) {
                                               "garbage_collection_threshold=0.8,expandable_segments",
                                               &o, &err),
                    &err);
-    assert_true(o.max_split_bytes == 512 * MIB && o.roundup_divisions == 4 && o.gc_threshold == 0.8);
+    assert_true(o.max_split_bytes == 512 * MIB && o.roundup[0] == 4 && o.roundup[15] == 4 && o.gc_threshold == 0.8);
     assert_true(o.expandable_segments);
     assert_tide_ok(tide_pytorch_options_parse("", &o, &err), &err);
-    assert_true(o.max_split_bytes == 0 && o.roundup_divisions == 0 && o.gc_threshold == 0 && !o.expandable_segments);
+    assert_true(o.max_split_bytes == 0 && o.roundup[0] == 0 && o.roundup[15] == 0 && o.gc_threshold == 0 &&
+                !o.expandable_segments);
     static const char *const wrong[] = {"max_split_size",
                                         "max_split_size=20MiB",
                                         "max_split_size=x",
                                         "roundup_power2_divisions=3",
                                         "roundup_power2_divisions=0",
                                         "roundup_power2_divisions=-4",
+                                        "roundup_power2_divisions=[]",
+                                        "roundup_power2_divisions=[256:3]",
+                                        "roundup_power2_divisions=[255:4]",
+                                        "roundup_power2_divisions=[256:4",
+                                        "roundup_power2_divisions=[256:4,]",
+                                        "roundup_power2_divisions=[256:4]x",
+                                        "roundup_power2_divisions=[256]",
+                                        "roundup_power2_divisions=[-256:4]",
+                                        "roundup_power2_divisions=[256:131072]",
                                         "garbage_collection_threshold=1",
                                         "garbage_collection_threshold=0",
                                         "garbage_collection_threshold=nan",
@@ -452,8 +468,12 @@ static void options(void **state) {
         assert_tide_status(tide_pytorch_options_parse(wrong[i], &o, &err), TIDE_ERR_INVALID);
         assert_text_has(err.hint, "max_split_size=512MiB");
     }
-    assert_true(tide_pytorch_is_option("max_split_size=1,cpu") && tide_pytorch_is_option("expandable_segments"));
-    assert_false(tide_pytorch_is_option("cpu") || tide_pytorch_is_option("expandable") || tide_pytorch_is_option(""));
+    assert_int_equal(tide_pytorch_options_len("max_split_size=1,cpu"), 16);
+    assert_int_equal(tide_pytorch_options_len("roundup_power2_divisions=[1:2,>:4],expandable_segments,cpu"), 54);
+    assert_int_equal(tide_pytorch_options_len("roundup_power2_divisions=[1:2,>:4"), 33);
+    assert_int_equal(tide_pytorch_options_len("nothing,cpu"), 7);
+    assert_int_equal(tide_pytorch_options_len(",expandable_segments"), 20);
+    assert_int_equal(tide_pytorch_options_len(""), 0);
     tide_allocator *a = NULL;
     tide_error_clear(&err);
     assert_tide_status(tide_allocator_create_on(TIDE_CPU, "pytorch", &a, &err), TIDE_ERR_NOT_IMPLEMENTED);
@@ -466,6 +486,48 @@ static void options(void **state) {
         const tide_memory mem = get(a, 3 * MIB);
         put(a, &mem);
         tide_allocator_unref(a);
+    }
+}
+
+/// A list by size is read as PyTorch reads it: the first entry counts below it too, ">" above the last one.
+static void roundup_by_size(void **state) {
+    (void)state;
+    tide_pytorch_options o;
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_pytorch_options_parse("roundup_power2_divisions=[2:1,4:4,16:2,>:8]", &o, &err), &err);
+    static const uint32_t want[TIDE_PYTORCH_ROUNDUPS] = {1, 1, 4, 0, 2, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8};
+    assert_memory_equal(o.roundup, want, sizeof want);
+    const size_t beyond = 5 * MIB + 1; // of 4 MiB and more four steps: of 1 MiB
+    assert_int_equal(tide_pytorch_round(&o, beyond), 6 * MIB);
+    assert_int_equal(tide_pytorch_round(&o, 9 * MIB + 1), 9 * MIB + 512); // no entry: none
+    assert_int_equal(tide_pytorch_round(&o, 17 * MIB), 24 * MIB);
+    assert_int_equal(tide_pytorch_round(&o, 40 * MIB + 1), 44 * MIB);
+    assert_int_equal(tide_pytorch_round(&o, (UINT64_C(1) << 40) + 1), (UINT64_C(1) << 40) + (UINT64_C(1) << 37));
+    assert_tide_ok(tide_pytorch_options_parse("roundup_power2_divisions=[65536:2]", &o, &err), &err);
+    assert_true(o.roundup[0] == 2 && o.roundup[15] == 2);
+}
+
+/// Options as text are read as the same options.
+static void options_as_text(void **state) {
+    (void)state;
+    static const char *const all[] = {"",
+                                      "expandable_segments",
+                                      "max_split_size=536870912,roundup_power2_divisions=4,expandable_segments",
+                                      "roundup_power2_divisions=[1:0,2:4,4:4,>:0]",
+                                      "roundup_power2_divisions=[256:1,512:2,>:8]",
+                                      "garbage_collection_threshold=0.1"};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        tide_pytorch_options a, b;
+        tide_error err = TIDE_ERROR_INIT;
+        tide_text text = {0};
+        assert_tide_ok(tide_pytorch_options_parse(all[i], &a, &err), &err);
+        tide_pytorch_options_text(&a, &text);
+        assert_tide_ok(tide_pytorch_options_parse(tide_text_str(&text), &b, &err), &err);
+        assert_memory_equal(a.roundup, b.roundup, sizeof a.roundup);
+        assert_true(a.max_split_bytes == b.max_split_bytes && a.gc_threshold == b.gc_threshold &&
+                    a.expandable_segments == b.expandable_segments);
+        if (i < 3 || i == 4) assert_string_equal(tide_text_str(&text), all[i]);
+        tide_text_deinit(&text);
     }
 }
 
@@ -517,6 +579,8 @@ int main(void) {
         tide_unit_test(expandable_out_of_memory),
         tide_unit_test(adopted),
         tide_unit_test(options),
+        tide_unit_test(roundup_by_size),
+        tide_unit_test(options_as_text),
         tide_unit_test(many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

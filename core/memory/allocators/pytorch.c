@@ -9,7 +9,7 @@
 //
 // The rules, as c10/cuda/CUDACachingAllocator.cpp has them:
 //   1  A request is rounded up to 512 B, or with roundup_power2_divisions=N to the next of N steps between two powers
-//      of two, above N times 512 B.
+//      of two, above N times 512 B; N may differ by size.
 //   2  It is served from the free chunks of its stream and its pool: the smallest that holds it, the lowest of these.
 //      Else a segment is taken from the device, as large as drawn above.
 //   3  With max_split_size=M a request below M gets no chunk of M or more, and one of M or more gets none that is
@@ -105,7 +105,7 @@ static tide__chunk *take_place(tide__pt *a, size_t size_bytes) {
 
 static tide_status serve(tide__pt *a, const tide_alloc_request *req, tide__chunk **out, tide_error *err) {
     enum { HEADERS = 4 };
-    const uint64_t need = tide_pytorch_round(req->size_bytes, a->options.roundup_divisions);
+    const uint64_t need = tide_pytorch_round(&a->options, req->size_bytes);
     if (need > PTRDIFF_MAX - TIDE__SC_SEGMENT_STEP)
         return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%zu B are more than there can be", req->size_bytes);
     if (!tide__pt_make_spare(a, HEADERS)) return TIDE_NO_MEMORY(err, "for chunks of allocator 'pytorch'");

@@ -5,6 +5,7 @@
 #ifndef TIDE_CORE_MEMORY_ALLOCATORS_PYTORCH_H
 #define TIDE_CORE_MEMORY_ALLOCATORS_PYTORCH_H
 
+#include "core/base/text.h"
 #include "core/device/device_ops.h"
 #include "core/memory/allocator.h"
 
@@ -12,11 +13,14 @@
 extern "C" {
 #endif
 
+enum { TIDE_PYTORCH_ROUNDUPS = 16 };
+
 /// All zero: as PyTorch is without PYTORCH_CUDA_ALLOC_CONF.
 typedef struct tide_pytorch_options {
-    uint64_t max_split_bytes;   ///< blocks of this size and above are never cut; 0: no limit. Above 20 MiB
-    uint32_t roundup_divisions; ///< steps between two powers of two that requests are rounded up to; 0: steps of 512 B
-    double gc_threshold;        ///< share of the device's memory above which old blocks are given back; 0: never
+    uint64_t max_split_bytes;                ///< blocks of this size and above are never cut; 0: no limit. Above 20 MiB
+    uint32_t roundup[TIDE_PYTORCH_ROUNDUPS]; ///< steps between two powers of two that requests are rounded up to, [i]
+                                             ///< of 2^i MiB and more, [0] of all below 2 MiB; 0, 1: steps of 512 B
+    double gc_threshold; ///< share of the device's memory above which old blocks are given back; 0: never
     bool expandable_segments;
 } tide_pytorch_options;
 
@@ -24,14 +28,20 @@ typedef struct tide_pytorch_options {
  * Options from a text, any of these in any order, with commas between them; "" has none:
  *
  *     max_split_size=512MiB,roundup_power2_divisions=4,garbage_collection_threshold=0.8,expandable_segments
+ *     roundup_power2_divisions=[256:1,512:2,>:8]    by size in MiB, as PyTorch reads such a list
  *
  * @return TIDE_ERR_INVALID for another text or a value that PyTorch refuses, with what there is as hint
  */
 tide_status tide_pytorch_options_parse(const char *text, tide_pytorch_options *out, tide_error *err) TIDE_NODISCARD;
-/// Whether `text` begins with the name of an option: what stands behind a comma is one of them, or another allocator.
-bool tide_pytorch_is_option(const char *text);
-/// What a request of `bytes` is rounded up to, with so many divisions (0 and 1: none). Pure.
-uint64_t tide_pytorch_round(uint64_t bytes, uint64_t divisions);
+/// How much of `text` is one list of options: what stands behind a comma is one of them, or another allocator. The
+/// first is taken for an option whatever it is.
+size_t tide_pytorch_options_len(const char *text);
+/// The text that tide_pytorch_options_parse reads as these; "" none.
+void tide_pytorch_options_text(const tide_pytorch_options *opt, tide_text *out);
+/// Whether PyTorch takes it for roundup_power2_divisions: a power of two, or 0.
+bool tide_pytorch_takes_divisions(uint64_t n);
+/// What a request of `bytes` is rounded up to. Pure.
+uint64_t tide_pytorch_round(const tide_pytorch_options *opt, uint64_t bytes);
 
 /// What a request of `need_bytes` (rounded) holds of a free chunk of `chunk_bytes`, at least as many: what is left over
 /// stays with it where it is too little to be cut off. `is_large`: of the large pool. Pure.
