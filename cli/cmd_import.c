@@ -21,9 +21,11 @@ static const char help[] =
     "  --json              what was read, as JSON\n\n"
     "Read are memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, pickle protocols 2 to 5; nothing in one "
     "is\n"
-    "imported or called), exports of Nsight Systems (SQLite, with --cuda-memory-usage=true), text of heaptrack (zstd "
-    "-d)\n"
-    "and logs of RMM's logging adaptor (CSV). Commands that look at traces take such a file itself.\n"
+    "imported or called), exports of Nsight Systems (SQLite, with --cuda-memory-usage=true), recordings of "
+    "heaptrack\n"
+    "and logs of RMM's logging adaptor (CSV), also packed by zstd or gzip (but for SQLite). Commands that look at "
+    "traces\n"
+    "take such a file itself.\n"
     "Example: tidemark import snapshot.pickle -o snapshot.db\n";
 
 static int run(int argc, char **argv);
@@ -41,6 +43,7 @@ static void print_bytes_before(const tide_import_report *r, FILE *to) {
 
 /// What of the file could not be taken as it stands.
 static void print_doubts(const tide_import_report *r) {
+    if (r->is_cut) fputs("note: the file ends in the middle: what stands before is in the trace\n", stderr);
     if (r->n_unknown > 0)
         fprintf(stderr, "note: %" PRIu64 " events of kinds that are not known were left out\n", r->n_unknown);
     if (r->n_without_time > 0)
@@ -83,6 +86,7 @@ static int print_json(const char *path, const char *out, const tide_import_repor
     tide_json_u64(&j, "unknown_frees", r->n_unknown_frees);
     tide_json_u64(&j, "contradictions", r->n_contradictions);
     tide_json_u64(&j, "inexact_blocks", r->n_inexact);
+    tide_json_bool(&j, "cut", r->is_cut);
     cli_document_end(&j);
     return cli_document_print(&text);
 }
@@ -112,7 +116,8 @@ static void remove_made(void) {
 static tide_status folder_for(const char *path, struct made *m, tide_error *err) {
     const char *folder = getenv("TMPDIR"), *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
     tide_text name = {0};
-    tide_text_addf(&name, "%s/%s", folder != NULL && folder[0] != '\0' ? folder : "/tmp", base);
+    tide_text_addf(&name, "%s/tidemark-%ld.trace", folder != NULL && folder[0] != '\0' ? folder : "/tmp",
+                   (long)getpid()); // a name for messages: what lies there is a folder with the trace in it
     tide_status st = name.failed ? TIDE_NO_MEMORY(err, "to read '%s'", path)
                                  : tide_output_begin(tide_text_str(&name), &m->folder, err);
     if (st == TIDE_OK) {

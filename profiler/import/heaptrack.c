@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The text of heaptrack (its file, unpacked: zstd -d) as events of a trace. All numbers are hexadecimal, lists count
+// The text of heaptrack as events of a trace. All numbers are hexadecimal, lists count
 // from 1, and 0 is none:
 //
 //     v 10400 3              versions of heaptrack and of the format, 1 to 3
@@ -238,10 +238,11 @@ static tide_status take_lines(importer *m, tide_error *err) {
     return TIDE_OK;
 }
 
-tide_status tide__import_heaptrack(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
-                                   tide_error *err) {
-    importer m = {.lines = {.in = in, .path = path}, .out = out, .report = report};
+tide_status tide__import_heaptrack(const tide__unpack *in, const char *path, tide__new_trace *out,
+                                   tide_import_report *report, tide_error *err) {
+    importer m = {.lines = {.in = in, .path = path, .all_end = true}, .out = out, .report = report};
     const tide_status st = take_lines(&m, err);
+    report->is_cut = m.lines.is_cut;
     for (size_t i = 0; i < m.n_texts; i++) tide_host_free(m.texts[i]);
     tide_host_free(m.texts);
     tide_host_free(m.places);

@@ -40,22 +40,29 @@ static bool is_heaptrack(const char *head) {
     return head[0] == 'v' && head[1] == ' ' && digits >= 3 && head[2 + digits] == '\n';
 }
 
+/// The format by the first `n` bytes, of the file or of what is packed in it; a zero byte stands behind them.
+static tide_import_format format_of(const char *path, bool is_packed, const char *head, size_t n) {
+    if (n < 2) return TIDE_IMPORT_UNKNOWN;
+    if ((unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) return TIDE_IMPORT_TORCH;
+    if (n >= 100 && memcmp(head, "SQLite format 3", 16) == 0) // a trace says so itself, at byte 68
+        return !is_packed && memcmp(head + 68, "tide", 4) != 0 && tide__import_is_nsight(path) ? TIDE_IMPORT_NSIGHT
+                                                                                               : TIDE_IMPORT_UNKNOWN;
+    if (is_heaptrack(head)) return TIDE_IMPORT_HEAPTRACK;
+    return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
+}
+
 tide_import_format tide_import_look(const char *path) {
     char head[256];
     struct stat info;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return TIDE_IMPORT_UNKNOWN;
-    const bool is_plain = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-    const ssize_t n = is_plain ? pread(fd, head, sizeof head - 1, 0) : 0;
-    close(fd);
-    if (n < 2) return TIDE_IMPORT_UNKNOWN;
+    tide__unpack u;
+    // Nothing but a plain file is opened: a pipe would lose its begin.
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode) || tide__unpack_open(path, &u, NULL) != TIDE_OK)
+        return TIDE_IMPORT_UNKNOWN;
+    const size_t n = fread(head, 1, sizeof head - 1, u.file);
     head[n] = '\0';
-    if ((unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) return TIDE_IMPORT_TORCH;
-    if (n >= 100 && memcmp(head, "SQLite format 3", 16) == 0) // a trace says so itself, at byte 68
-        return memcmp(head + 68, "tide", 4) != 0 && tide__import_is_nsight(path) ? TIDE_IMPORT_NSIGHT
-                                                                                 : TIDE_IMPORT_UNKNOWN;
-    if (is_heaptrack(head)) return TIDE_IMPORT_HEAPTRACK;
-    return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
+    const tide_import_format format = format_of(path, u.packed != NULL, head, n);
+    tide__unpack_close(&u);
+    return format;
 }
 
 // ---- the trace ----
@@ -121,7 +128,7 @@ static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out
     return st;
 }
 
-static tide_status import_into(FILE *in, const char *path, tide__new_trace *out, tide_import_report *r,
+static tide_status import_into(const tide__unpack *in, const char *path, tide__new_trace *out, tide_import_report *r,
                                tide_error *err) {
     switch (r->format) {
     case TIDE_IMPORT_RMM:
@@ -131,35 +138,45 @@ static tide_status import_into(FILE *in, const char *path, tide__new_trace *out,
         TIDE_TRY(tide__import_heaptrack(in, path, out, r, err));
         break;
     case TIDE_IMPORT_NSIGHT:
-        TIDE_TRY(tide__import_nsight(in, path, out, r, err));
+        TIDE_TRY(tide__import_nsight(in->file, path, out, r, err));
         break;
     default:
-        TIDE_TRY(import_torch(in, path, out, r, err));
+        TIDE_TRY(import_torch(in->file, path, out, r, err));
         break;
     }
+    if (r->is_cut && r->n_events == 0)
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': it ends before its first event", path);
     TIDE_TRY(put_processes(out, path, r, err));
     TIDE_TRY(put_facts(out, path, r, err));
     return tide__new_trace_finish(out, NULL, err);
 }
 
+/// Why nothing can be made of a file.
+static tide_status unknown(const char *path, const tide__unpack *in, tide_error *err) {
+    char head[256];
+    const size_t n = fread(head, 1, sizeof head, in->file);
+    tide_status st = TIDE_ERR_BAD_INPUT;
+    if (n == 0 && in->is_cut)
+        return TIDE_FAIL(err, st, "cannot import '%s': what is packed in it ends before its first byte", path);
+    st = TIDE_FAIL(err, st, "cannot import '%s': it is no recording of a known tool", path);
+    tide_error_hint(err, "memory snapshots of PyTorch, exports of Nsight Systems (SQLite), recordings of heaptrack "
+                         "and logs of RMM are read, packed ones (zstd, gzip) too, but for SQLite");
+    return n == 0 ? tide__unpack_fault(in, st, err) : st;
+}
+
 tide_status tide_import_file(const char *path, const char *out_path, tide_import_report *report, tide_error *err) {
     tide_import_report own = {.format = tide_import_look(path)};
     tide__new_trace out;
-    FILE *in = fopen(path, "re");
-    if (in == NULL)
-        return TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "cannot open '%s': %s", path, strerror(errno));
+    tide__unpack in;
+    TIDE_TRY(tide__unpack_open(path, &in, err));
     tide_status st = TIDE_OK;
-    if (own.format == TIDE_IMPORT_UNKNOWN) {
-        st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot import '%s': it is no recording of a known tool", path);
-        tide_error_hint(err, "memory snapshots of PyTorch, exports of Nsight Systems (SQLite), text of heaptrack (zstd "
-                             "-d) and logs of RMM are read");
-    }
+    if (own.format == TIDE_IMPORT_UNKNOWN) st = unknown(path, &in, err);
     if (st == TIDE_OK) st = tide__new_trace_create(&out, out_path, err);
     if (st == TIDE_OK) {
-        st = import_into(in, path, &out, &own, err);
+        st = tide__unpack_fault(&in, import_into(&in, path, &out, &own, err), err);
         tide__new_trace_deinit(&out);
     }
-    fclose(in);
+    tide__unpack_close(&in);
     if (st == TIDE_OK && report != NULL) *report = own;
     return st;
 }

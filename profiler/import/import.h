@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// import: recordings of other tools, as traces. A file is known by its content; what it says becomes events in their
-// order, and all that a trace answers is answered of it. docs/interchange.md says what of each format goes where.
+// import: recordings of other tools, as traces. A file is known by its content, also where it is packed (zstd, gzip);
+// what it says becomes events in their order, and all that a trace answers is answered of it. docs/interchange.md says
+// what of each format goes where.
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_H
 #define TIDE_PROFILER_IMPORT_IMPORT_H
 
@@ -13,7 +14,7 @@ typedef enum tide_import_format {
     TIDE_IMPORT_UNKNOWN,
     TIDE_IMPORT_TORCH,     ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
     TIDE_IMPORT_NSIGHT,    ///< export of Nsight Systems, SQLite
-    TIDE_IMPORT_HEAPTRACK, ///< text of heaptrack, unpacked
+    TIDE_IMPORT_HEAPTRACK, ///< text of heaptrack
     TIDE_IMPORT_RMM,       ///< log of RMM's logging adaptor, a CSV
 } tide_import_format;
 
@@ -37,6 +38,7 @@ typedef struct tide_import_report {
     uint64_t n_contradictions; ///< blocks at the end that events and state tell differently
     int64_t pids[TIDE_IMPORT_MAX_PROCESSES]; ///< [n_processes] of the system; none where the file tells none
     size_t n_processes;
+    bool is_cut; ///< the file ends in the middle: what stands before is in the trace
 } tide_import_report;
 
 /**

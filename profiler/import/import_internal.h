@@ -8,8 +8,9 @@
 //     torch_pool.c     what its blocks hold beyond what was asked for
 //     torch_stacks.c   its stacks: a tree, and as scopes
 //     torch_trace.c    its events as those of a trace
+//     unpack.c         files packed by zstd or gzip
+//     lines.c          lines of a text, for logs and heaptrack
 //     rmm_csv.c        logs of RMM
-//     lines.c          lines of a text, for the next two
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
@@ -17,13 +18,16 @@
 
 #include "profiler/import/import.h"
 #include "profiler/import/torch_snapshot.h"
+#include "profiler/import/unpack.h"
 #include "profiler/store/new_trace.h"
 
-/// A text line by line. Zero-initialise but for the first two.
+/// A text line by line. Zero-initialise but for the first three.
 typedef struct tide__lines {
-    FILE *in;
+    const tide__unpack *in;
     const char *path;
-    char *text; ///< the line without its end, at most to its first zero byte; owned
+    bool all_end; ///< each line of the format has an end: a last one without is not whole
+    bool is_cut;  ///< out: the last line was not whole, and is left out
+    char *text;   ///< the line without its end, at most to its first zero byte; owned
     size_t cap;
     uint64_t number; ///< of the line, from 1
 } tide__lines;
@@ -42,10 +46,10 @@ bool tide__import_is_nsight(const char *path);
 tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
                                 tide_error *err) TIDE_NODISCARD;
 /// All lines of heaptrack's text.
-tide_status tide__import_heaptrack(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
-                                   tide_error *err) TIDE_NODISCARD;
+tide_status tide__import_heaptrack(const tide__unpack *in, const char *path, tide__new_trace *out,
+                                   tide_import_report *report, tide_error *err) TIDE_NODISCARD;
 /// All lines of a log.
-tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
+tide_status tide__import_rmm(const tide__unpack *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) TIDE_NODISCARD;
 
 #endif

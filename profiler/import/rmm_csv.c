@@ -188,7 +188,7 @@ static tide_status take_lines(importer *m, tide_error *err) {
     }
 }
 
-tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, tide_import_report *report,
+tide_status tide__import_rmm(const tide__unpack *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) {
     importer *m;
     TIDE_TRY(TIDE_NEW(&m, 1, err, "to read '%s'", path));
@@ -198,6 +198,7 @@ tide_status tide__import_rmm(FILE *in, const char *path, tide__new_trace *out, t
     m->live = (tide_map)TIDE_MAP(live);
     m->next_block = 1;
     const tide_status st = take_lines(m, err);
+    report->is_cut = m->lines.is_cut;
     tide__lines_deinit(&m->lines);
     tide_map_deinit(&m->live);
     tide_host_free(m);

@@ -2,6 +2,7 @@
 """tidemark import, and commands that are given another tool's recording: memory snapshots of PyTorch, as files of a real GPU
 and as pickles made here in every protocol, held against what Python's own pickle reads."""
 import collections
+import gzip
 import html
 import io
 import json
@@ -10,6 +11,8 @@ import pickle
 import pickletools
 import random
 import re
+import resource
+import shutil
 import sqlite3
 import struct
 import subprocess
@@ -433,6 +436,11 @@ class Settings(Made):
 
 
 class Direct(Made):
+    def test_a_folder_of_that_name_in_TMPDIR(self):
+        (self.dir / "tmp" / "s.pickle").mkdir(parents=True)
+        self.ok("trace", self.write(snapshot(small())), env={"TMPDIR": str(self.dir / "tmp")})
+        self.assertEqual([p.name for p in (self.dir / "tmp").iterdir()], ["s.pickle"])
+
     def test_commands_take_the_file_itself(self):
         path, there = self.write(snapshot(small())), self.dir / "tmp"
         there.mkdir()
@@ -768,6 +776,111 @@ R 10
                 changed[rng.randrange(10, len(changed))] = rng.choice(b"0123456789abcdef \n+-atisc\xff\0")
             (self.dir / "h.txt").write_bytes(changed)
             self.assertIn(run("import", self.dir / "h.txt", "-o", self.dir / "t.db").returncode, (0, 3))
+
+
+class Packed(Made):
+    """Files that are packed: the same trace, whatever the packer; files that end in the middle, and damaged ones."""
+
+    @staticmethod
+    def zstd(text, *more):
+        return subprocess.run(["zstd", "-q", "-c", *more], input=text, capture_output=True, check=True).stdout
+
+    @staticmethod
+    def many_lines(n=400):
+        rng, live = random.Random(3), []
+        lines = ["v 10400 3", "s 4 prog", "i 1000 1", "t 1 0", *(f"a {i * 8:x} 1" for i in range(1, 60))]
+        for i in range(n):
+            if live and rng.random() < 0.4:
+                lines.append(f"- {live.pop(rng.randrange(len(live))):x}")
+            else:
+                live.append(rng.randrange(59))
+                lines.append(f"+ {live[-1]:x}")
+            if rng.random() < 0.2:
+                lines.append(f"c {i:x}")
+        return "\n".join(lines) + "\n"
+
+    def read(self, data, name="h"):
+        (self.dir / name).write_bytes(data)
+        return self.json("import", self.dir / name, "-o", self.dir / "t.db"), self.rows(self.dir / "t.db")
+
+    def test_every_packer(self):
+        text = self.many_lines().encode()
+        want, rows = self.read(text)
+        half = len(text) // 2
+        packed = {"gzip": gzip.compress(text), "two members": gzip.compress(text[:half]) + gzip.compress(text[half:]),
+                  "an empty member": gzip.compress(b"") + gzip.compress(text), "stored": gzip.compress(text, 0)}
+        if shutil.which("zstd"):
+            packed |= {"zstd": self.zstd(text), "two frames": self.zstd(text[:half]) + self.zstd(text[half:]),
+                       "one that is skipped": struct.pack("<II", 0x184D2A53, 5) + b"hello" + self.zstd(text),
+                       "with a far window": self.zstd(text, "--long=27"), "by hard work": self.zstd(text, "-19")}
+        else:
+            print("skipped: zstd is not there")
+        for name, data in packed.items():
+            with self.subTest(name):
+                said, got = self.read(data)
+                self.assertEqual({**said, "file": ""}, {**want, "file": ""})
+                self.assertEqual(got, rows)
+        # Other formats, and commands that take the file itself.
+        doc = snapshot(small())
+        _, plain = self.take(doc)
+        rows = self.rows(plain)
+        self.assertEqual(self.read(gzip.compress(pickle.dumps(doc)))[1], rows)
+        self.assertIn("a memory snapshot of PyTorch", self.ok("trace", self.dir / "h").stderr)
+        self.assertEqual(self.read(gzip.compress((Rmm.HEAD + "1,10:00:00.000001,allocate,0x10,512,0").encode()))[0]["format"], "a log of RMM")
+
+    def test_one_that_ends_in_the_middle(self):
+        """What stands before is read, to the last whole line; where that is nothing it is an error."""
+        text = self.many_lines(200).encode()
+        _, rows = self.read(text)
+        n_read = 0
+        for of, step in ((text, 97), (gzip.compress(text, 1), 41)):
+            for n in range(12, len(of), step):
+                (self.dir / "h").write_bytes(of[:n])
+                p = run("import", self.dir / "h", "-o", self.dir / "t.db", "--json")
+                if p.returncode == 3:
+                    self.assertRegex(p.stderr, "ends before its first|no recording of a known tool")
+                    continue
+                self.assertEqual(p.returncode, 0, p.stderr)
+                if not json.loads(p.stdout)["cut"]:
+                    self.assertTrue(of is text and of[n - 1:n] == b"\n", n)
+                got = self.rows(self.dir / "t.db")
+                self.assertEqual(got, rows[:len(got)])
+                n_read += len(got) > 0
+        self.assertGreater(n_read, 15)
+        (self.dir / "h").write_bytes(text[:-1])
+        self.assertIn("note: the file ends in the middle", self.ok("import", self.dir / "h", "-o", self.dir / "t.db").stderr)
+        (self.dir / "h").write_bytes(gzip.compress(pickle.dumps(snapshot(small())))[:-30])
+        self.refused(3, "import", self.dir / "h", "-o", self.dir / "p.db", says=["cannot read"])
+        self.assertFalse((self.dir / "p.db").exists())
+
+    def test_damaged_ones(self):
+        text = self.many_lines(100).encode()
+        packed = [gzip.compress(text)] + ([self.zstd(text, "--check")] if shutil.which("zstd") else [])
+        for data in packed:
+            for at in range(4, len(data), max(1, len(data) // 25)):
+                changed = bytearray(data)
+                changed[at] ^= 0x55
+                (self.dir / "h").write_bytes(changed)
+                p = run("import", self.dir / "h", "-o", self.dir / "t.db")
+                self.assertIn(p.returncode, (0, 3), (at, p.stderr))  # 0: a byte of the head that says nothing
+                if p.returncode == 3:
+                    self.assertRegex(p.stderr, r"^error: .*(damaged|no recording of|ends before|cannot read)")
+                    self.assertFalse((self.dir / "t.db").exists())
+                (self.dir / "t.db").unlink(missing_ok=True)
+        (self.dir / "h").write_bytes(gzip.compress(text)[:-8] + bytes(8))
+        self.refused(3, "import", self.dir / "h", "-o", self.dir / "t.db", says=["packed in it (gzip) is damaged", "h: byte "])
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["h"])
+
+    @unittest.skipIf(os.environ.get("TIDE_SANITIZERS"), "sanitizers reserve addresses of their own")
+    def test_bombs(self):
+        """Lines without an end, and and ten million lines: memory is that of a line."""
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (300 * MIB, 300 * MIB))
+        for text, code in ((b"v 10400 3\nX " + b"x" * (200 * MIB), 3), (b"v 10400 3\n" + b"X abc\n" * (10 * MIB), 0)):
+            (self.dir / "h").write_bytes(gzip.compress(text, 1))
+            p = run("import", self.dir / "h", "-o", self.dir / "t.db", preexec_fn=limit)
+            self.assertEqual(p.returncode, code, p.stderr)
+        (self.dir / "h").write_bytes(gzip.compress(b"SQLite format 3\0" + bytes(500)))
+        self.refused(3, "import", self.dir / "h", "-o", self.dir / "t2.db", says=["but for SQLite"])
 
 
 class Rmm(Made):
