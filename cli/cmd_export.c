@@ -245,7 +245,7 @@ static int run(int argc, char **argv) {
                                           {"whole", no_argument, NULL, OPT_WHOLE},
                                           {"output", required_argument, NULL, 'o'},
                                           {NULL, 0, NULL, 0}};
-    options o = {.out = "-"};
+    options o = {.planning.takes_blocks = true, .out = "-"};
     int code = cli_parse_options(&cli_command_export, argc, argv, table, &o.planning, take_option, &o);
     if (code == CLI_GO_ON) code = check(&o);
     cli_allow_dynamic(&o.planning);

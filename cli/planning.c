@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/replay.h"
 #include "cli/session.h"
 #include "core/base/host_alloc.h"
 #include "core/base/json.h"
@@ -298,30 +299,63 @@ static tide_status make_points(cli_input *in, const cli_planning *p, cli_plans *
 
 // ---- lifetimes ----
 
-static tide_status plan_of_trace(const char *path, tide_memory_plan **out, tide_error *err) {
-    tide_trace *trace = NULL;
-    TIDE_TRY(cli_trace_open(path, &trace, err));
+/// The plan of the last run.
+static tide_status plan_of_trace(tide_trace *trace, const char *path, tide_memory_plan **out, tide_error *err) {
     tide_trace_run *runs = NULL;
     size_t n = 0;
-    tide_status st = tide_trace_runs(trace, &runs, &n, err);
-    if (st == TIDE_OK) {
-        st = n == 0 ? TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the trace '%s' holds no run", path)
-                    : tide_trace_plan(trace, runs[n - 1].id, out, err);
-    }
+    TIDE_TRY(tide_trace_runs(trace, &runs, &n, err));
+    const tide_status st = n == 0 ? TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "the trace '%s' holds no run", path)
+                                  : tide_trace_plan(trace, runs[n - 1].id, out, err);
     tide_trace_runs_free(runs);
+    return st;
+}
+
+/// Of a trace without runs, as that of another program: its blocks.
+static tide_status blocks_of_trace(tide_trace *trace, const char *path, uint64_t align_bytes, tide_lifetimes *out,
+                                   tide_error *err) {
+    cli_replay_source source = {.trace = trace, .path = path};
+    TIDE_TRY(cli_replay_source_open(&source, err));
+    return cli_replay_lifetimes(&source, align_bytes, out, err);
+}
+
+static tide_status has_runs(tide_trace *trace, bool *out, tide_error *err) {
+    tide_trace_info info;
+    TIDE_TRY(tide_trace_get_info(trace, &info, err));
+    *out = info.n_runs > 0;
+    return TIDE_OK;
+}
+
+/// Of a trace without runs the blocks, if they are wanted; else what its last run went by.
+static tide_status lifetimes_of_trace(const char *path, const cli_planning *p, tide_lifetimes *out, tide_error *err) {
+    tide_trace *trace = NULL;
+    tide_memory_plan *plan = NULL;
+    bool has;
+    TIDE_TRY(cli_trace_open(path, &trace, err));
+    tide_status st = has_runs(trace, &has, err);
+    if (st == TIDE_OK)
+        st = has || !p->takes_blocks ? plan_of_trace(trace, path, &plan, err)
+                                     : blocks_of_trace(trace, path, p->align_bytes, out, err);
+    if (st == TIDE_OK && plan != NULL) st = tide_lifetimes_copy(&plan->lifetimes, out, err);
+    tide_memory_plan_destroy(plan);
     tide_trace_close(trace);
     return st;
 }
 
-/// The plan that FILE holds: a plan file or a trace.
-static tide_status stored_plan(const cli_input *in, const char *strategy, tide_memory_plan **out, tide_error *err) {
-    if (in->kind == CLI_INPUT_TRACE) return plan_of_trace(in->path, out, err);
-    return tide_plan_from_json(in->data, in->len, in->path, strategy, out, err);
+/// The plan that a trace holds; *out NULL: it holds blocks alone, and one of them is to be made.
+static tide_status stored_in_trace(const char *path, const cli_planning *p, tide_memory_plan **out, tide_error *err) {
+    tide_trace *trace = NULL;
+    bool has;
+    *out = NULL;
+    TIDE_TRY(cli_trace_open(path, &trace, err));
+    tide_status st = has_runs(trace, &has, err);
+    if (st == TIDE_OK && (has || !p->takes_blocks)) st = plan_of_trace(trace, path, out, err);
+    tide_trace_close(trace);
+    return st;
 }
 
 static tide_status lifetimes_of_plan(const cli_input *in, tide_lifetimes *out, tide_error *err) {
     tide_memory_plan *plan = NULL;
-    TIDE_TRY(stored_plan(in, NULL, &plan, err));
+    TIDE_TRY(tide_plan_from_json(in->data, in->len, in->path, NULL, &plan, err));
     const tide_status st = tide_lifetimes_copy(&plan->lifetimes, out, err);
     tide_memory_plan_destroy(plan);
     return st;
@@ -332,8 +366,9 @@ static tide_status make_lifetimes(cli_input *in, const cli_planning *p, cli_plan
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "--extent: '%s' is no model and has no open extents", in->path);
     switch (in->kind) {
     case CLI_INPUT_PLAN:
-    case CLI_INPUT_TRACE:
         return lifetimes_of_plan(in, &out->lifetimes, err);
+    case CLI_INPUT_TRACE:
+        return lifetimes_of_trace(in->path, p, &out->lifetimes, err);
     case CLI_INPUT_LIFETIMES: // says itself how things are aligned, unless --align asks for more
         return tide_lifetimes_from_csv(in->data, in->len, in->path, p->align_bytes, &out->lifetimes, err);
     case CLI_INPUT_LIFETIMES_JSON:
@@ -484,8 +519,12 @@ void cli_plans_deinit(cli_plans *plans) {
 // ---- one plan ----
 
 tide_status cli_plan_of_input(cli_input *in, const cli_planning *p, tide_memory_plan **out, tide_error *err) {
-    if (in->kind == CLI_INPUT_TRACE || in->kind == CLI_INPUT_PLAN) return stored_plan(in, p->strategy, out, err);
     cli_plans plans;
+    if (in->kind == CLI_INPUT_PLAN) return tide_plan_from_json(in->data, in->len, in->path, p->strategy, out, err);
+    if (in->kind == CLI_INPUT_TRACE) {
+        TIDE_TRY(stored_in_trace(in->path, p, out, err));
+        if (*out != NULL) return TIDE_OK;
+    }
     TIDE_TRY(cli_plans_make(in, p, &plans, err));
     *out = plans.plans[0];
     plans.plans[0] = NULL; // moved out; destroy takes NULL

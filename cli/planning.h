@@ -39,6 +39,7 @@ typedef struct cli_planning {
     bool all;             ///< every strategy
     bool no_fuse;
     bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
+    bool takes_blocks;  ///< a trace without runs is a list of its blocks; else refused
     bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
     bool no_pass[TIDE_N_PASSES];
     double recompute_share; ///< extra work that is allowed: 0.1 is 10 %

@@ -205,6 +205,12 @@ typedef struct cli_replay_plan {
 tide_status cli_replay_plan_make(const cli_replay_source *s, const tide_strategy *strategy, cli_replay_plan *out,
                                  tide_error *err) TIDE_NODISCARD;
 
+/// The same blocks as a list: each with its name and number, kind, device and the bytes that were asked for, aligned to
+/// `align_bytes`, or with 0 as allocators do: to 16 on the CPU and to 512 on devices; a step for each block that is
+/// given. `out` is overwritten. TIDE_ERR_NOMEM, and what reading a trace returns.
+tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_bytes, tide_lifetimes *out,
+                                 tide_error *err) TIDE_NODISCARD;
+
 // ---- beside what PyTorch did ----
 
 /// Of one replay.

@@ -2,6 +2,7 @@
 """tidemark import, and commands that are given another tool's recording: memory snapshots of PyTorch, as files of a real GPU
 and as pickles made here in every protocol, held against what Python's own pickle reads."""
 import collections
+import csv
 import gzip
 import html
 import io
@@ -433,6 +434,29 @@ class Settings(Made):
         side, text = self.side(snapshot(m))
         self.assertNotIn("settings", side)
         self.assertNotIn("With other settings", text)
+
+
+class Lists(Made):
+    """A recording without runs as a list of its blocks."""
+
+    def test_every_form(self):
+        path = self.write(snapshot(small()))
+        csv_text = self.ok("export", path, "--to", "csv").stdout
+        self.assertEqual(csv_text.splitlines()[1:], [
+            f"before recording #1,0,3,{5 * MIB},512,1,Default,cuda:0", f"forward model.py:199 #2,1,3,{3 * MIB - 100},512,1,Default,cuda:0",
+            f"step adam.py:84 #3,2,3,{4 * MIB},512,1,Default,cuda:0"])
+        self.assertIn(",4096,", self.ok("export", path, "--to", "csv", "--align", "4096").stdout)
+        doc = json.loads(self.ok("export", path, "--to", "json", "--with-offsets").stdout)
+        self.assertEqual({t["name"]: t["device"] for t in doc["tensors"]},
+                         dict.fromkeys(("before recording #1", "forward model.py:199 #2", "step adam.py:84 #3"), "cuda:0"))
+        self.assertIn(f"_ARENA_BYTES {12 * MIB}u", self.ok("export", path, "--to", "c-header").stdout)
+        # What has nothing in it is an empty list, and what has no names says which block.
+        text = self.ok("export", self.write(snapshot(Memory())), "--to", "csv").stdout
+        self.assertEqual(text.count("\n"), 1)
+        log = self.dir / "h.txt"
+        log.write_text("v 10400 3\na 3e8 0\na 0 0\n+ 0\n+ 1\n+ 0\n- 0\n")
+        lines = self.ok("export", log, "--to", "csv").stdout.splitlines()[1:]
+        self.assertEqual([line.split(",")[:5] for line in lines], [["block 1", "0", "2", "1000", "16"], ["block 2", "1", "2", "1000", "16"]])
 
 
 class Direct(Made):
@@ -1030,6 +1054,24 @@ class Real(Made):
     def written(self, path, name, *more):
         self.ok("report", path, "-o", self.dir / name, *more)
         return json.loads((self.dir / name).read_text())
+
+    def test_as_a_list(self):
+        """What is alive in the list at most is the peak of the trace; any planner reads it."""
+        for name, mib in (("memory_ctx128_fullstep", 52392), ("memory_ctx256_forward_mixed", 27082)):
+            path = SNAPSHOTS / f"{name}.pickle"
+            peak = self.json("trace", path)["peak"]["bytes"]
+            self.assertEqual(peak >> 20, mib)
+            for form in ("csv", "minimalloc"):
+                out = self.dir / f"l.{form}"
+                self.ok("export", path, "--to", form, "-o", out)
+                rows = list(csv.DictReader(io.StringIO(out.read_text())))
+                self.assertEqual(len({r["id"] for r in rows}), len(rows))
+                changes = sorted((int(t), sign > 0, sign * int(r["size"])) for r in rows for t, sign in ((r["lower"], 1), (r["upper"], -1)))
+                live = 0
+                most = max(live := live + change for _, _, change in changes)
+                self.assertTrue(most == peak if form == "csv" else peak <= most < peak + 512 * len(rows), form)
+            plan = self.json("plan", self.dir / "l.csv")["plans"][0]
+            self.assertTrue(peak <= plan["bytes"] < peak + 512 * len(rows) and plan["proven"])
 
     def test_the_first_answer(self):
         """What was reserved, what was live, and what was held for nothing."""
