@@ -195,9 +195,12 @@ static tide_status emit(const options *o, const cli_plans *plans, const answer *
 // ---- work ----
 
 static tide_status make_plans(cli_input *in, const options *o, cli_plans *plans, tide_error *err) {
-    if (in->kind == CLI_INPUT_TRACE)
-        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is a trace; look at it with 'tidemark tui' or 'report'",
-                         in->path);
+    if (in->kind == CLI_INPUT_TRACE) {
+        const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is a trace", in->path);
+        tide_error_hint(err, "look at it with 'tidemark tui' or 'report'; what the best placement of its blocks needs "
+                             "says 'tidemark replay --strategy search'");
+        return st;
+    }
     if (o->planning.profile.n_points > 0) TIDE_TRY(cli_input_require_graph(in, err));
     if (in->kind != CLI_INPUT_PLAN || o->planning.all) return cli_plans_make(in, &o->planning, plans, err);
     // A plan file shows the plan it has.
