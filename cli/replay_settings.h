@@ -10,7 +10,7 @@
 
 enum {
     CLI_SETTINGS_MAX_EVENTS = 1000000, ///< of a trace that is replayed: a second for each setting
-    CLI_SETTINGS_MAX_BLOCKS = 50000,   ///< that a plan is made of
+    CLI_SETTINGS_MAX_BLOCKS = 20000,   ///< that a plan is made of
 };
 
 /**
