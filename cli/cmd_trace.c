@@ -20,6 +20,7 @@ enum {
     OPT_AND,
     OPT_COMPARE,
     OPT_BY,
+    OPT_SORT,
     OPT_RUN,
     OPT_WHOLE,
     OPT_ROWS,
@@ -35,6 +36,8 @@ static const char help[] =
     "where\n"
     "                      the trace has one: module, function, file, library, stack, category\n"
     "                      (changes are by name unless this says otherwise)\n"
+    "                      these but stack and category say too what each holds with all that it called\n"
+    "  --sort ORDER        own: what each allocated itself (default); callees: with all that it called\n"
     "  --run N             the peak, shares of the time and kinds are those of run N (default: the last run,\n"
     "                      as report and tui show it; the whole trace where several processes recorded)\n"
     "  --whole             those of the whole trace, whatever its runs\n"
@@ -59,7 +62,7 @@ typedef struct options {
     const char *query, *out;
     const char *action; // --check, --recover, --expand, --sql, --compare or --and; NULL: facts or --at
     int action_code;    // its number
-    bool rows_given;
+    bool rows_given, sort_given;
     bool force;
 } options;
 
@@ -158,6 +161,12 @@ static bool take(options *o, int c) {
                   "function, file, library, category",
                   optarg);
         return false;
+    case OPT_SORT:
+        o->sort_given = true;
+        o->view.by_callees = strcmp(optarg, "callees") == 0;
+        if (o->view.by_callees || strcmp(optarg, "own") == 0) return true;
+        cli_usage(cmd, "--sort: '%s' is none of own, callees", optarg);
+        return false;
     case OPT_RUN:
         if (!cli_parse_count(cmd, "--run", optarg, INT64_MAX, &n)) return false;
         o->view.run_id = (int64_t)n;
@@ -198,6 +207,9 @@ static int settle(options *o) {
     if (!copies && o->out != NULL) return cli_usage(cmd, "-o is of use with --recover");
     if (v->and_at != NULL && v->at == NULL) return cli_usage(cmd, "--and B: --at A is needed too");
     if (v->grouped && v->at == NULL && v->other == NULL) return cli_usage(cmd, "--by is of use with --at or --compare");
+    const bool is_one_moment = v->at != NULL && v->and_at == NULL && v->other == NULL;
+    if (o->sort_given && !(is_one_moment && v->grouped && tide_group_by_has_callees(v->by)))
+        return cli_usage(cmd, "--sort is of use with --at A --by module, function, file or library");
     if (copies && cli_same_file(v->path, o->out))
         return cli_usage(cmd, "-o: '%s' is the input; it would be replaced", o->out);
     if (o->force && !copies) return cli_usage(cmd, "--force is of use with --recover");
@@ -235,6 +247,7 @@ static int run(int argc, char **argv) {
                                           {"and", required_argument, NULL, OPT_AND},
                                           {"compare", required_argument, NULL, OPT_COMPARE},
                                           {"by", required_argument, NULL, OPT_BY},
+                                          {"sort", required_argument, NULL, OPT_SORT},
                                           {"run", required_argument, NULL, OPT_RUN},
                                           {"whole", no_argument, NULL, OPT_WHOLE},
                                           {"rows", required_argument, NULL, OPT_ROWS},

@@ -193,19 +193,36 @@ static void group_share(const void *row, tide_cell *v) {
     tide_cell_share(v, ((const tide_group *)row)->requested_bytes, all > 0 ? all : 1);
 }
 
+/// Several called the same: their blocks do not add up.
+static void group_with_bytes(const void *row, tide_cell *v) {
+    const tide_group *g = row;
+    if (g->with_blocks > 0) tide_cell_bytes(v, g->with_bytes);
+}
+static void group_with_share(const void *row, tide_cell *v) {
+    const uint64_t all = ((const instant *)v->table->data)->live.requested_bytes;
+    const tide_group *g = row;
+    if (g->with_blocks > 0) tide_cell_share(v, g->with_bytes, all > 0 ? all : 1);
+}
+
 /// The groups, and for people those that are not shown as one more.
 static void add_groups(const instant *i, const tide_group *groups, size_t n, const cli_trace_options *o,
                        tide_json_out *j) {
+    const bool has_callees = tide_group_by_has_callees(o->by);
     const tide_column columns[] = {
         {"key", NULL, NAME, TIDE_AT(tide_group, key)},
         {NULL, cli_group_by_name(o->by), TEXT, .may_be_cut = true, .get = group_key},
         {"blocks", "blocks", COUNT, TIDE_AT(tide_group, n_blocks)},
-        {"requested_bytes", "bytes", BYTES, TIDE_AT(tide_group, requested_bytes)},
+        {"requested_bytes", has_callees ? "own" : "bytes", BYTES, TIDE_AT(tide_group, requested_bytes)},
         {"reserved_bytes", "reserved", BYTES, TIDE_AT(tide_group, reserved_bytes)},
         {NULL, "share", TIDE_UNIT_SHARE, .get = group_share},
+        {"with_callees_blocks", NULL, COUNT, TIDE_AT(tide_group, with_blocks)},
+        {"with_callees_bytes", "with callees", BYTES, .get = group_with_bytes},
+        {NULL, "share", TIDE_UNIT_SHARE, .get = group_with_share},
     };
+    enum { WITHOUT_CALLEES = 6 };
     tide_table t = {.name = "groups",
-                    TIDE_COLUMNS(columns),
+                    .columns = columns,
+                    .n_columns = has_callees ? sizeof columns / sizeof columns[0] : WITHOUT_CALLEES,
                     .rows = groups,
                     .row_bytes = sizeof *groups,
                     .n_rows = n,
@@ -271,6 +288,7 @@ int cli_trace_live(tide_trace *t, const cli_trace_options *o) {
     size_t n = 0;
     tide_status st = look(t, o->path, o->run_id, o->at, &i, &err);
     if (st == TIDE_OK && o->grouped) st = tide_live_set_group(&i.live, o->by, &groups, &n, &err);
+    if (o->by_callees) tide_groups_sort_by_callees(groups, n);
     const int code = st == TIDE_OK ? print_live(t, &i, groups, n, o) : cli_fail(&err);
     tide_groups_free(groups, n);
     tide_live_set_deinit(&i.live);

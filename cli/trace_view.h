@@ -56,6 +56,7 @@ typedef struct cli_trace_options {
     const char *other;       ///< --compare; NULL
     bool grouped;
     tide_group_by by;
+    bool by_callees;   ///< groups in the order of what they hold with all that they called
     uint64_t max_rows; ///< of live blocks, groups and answers; 0: all
     bool json;
 } cli_trace_options;

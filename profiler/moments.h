@@ -94,12 +94,22 @@ typedef enum tide_group_by {
 typedef struct tide_group {
     char *key; ///< owned by the array
     uint64_t n_blocks, requested_bytes, reserved_bytes;
+    /// By module, function, file and library: of the blocks whose stack has it anywhere, be it that it allocated them
+    /// itself or what it called did; a block counts once, however often its stack has it. 0 of other groups.
+    uint64_t with_blocks, with_bytes;
 } tide_group;
-/// Groups of a live set, largest first (sizes and ages in their order). Their sums are the set's. Keys are for people:
-/// "conv1 #3", "(outside all scopes)", "(no name)", "thread 2", "run 1", "(outside all runs)", "(no stack)".
+/// Whether groups have with_blocks and with_bytes.
+static inline bool tide_group_by_has_callees(tide_group_by by) {
+    return by == TIDE_BY_MODULE || by == TIDE_BY_FUNCTION || by == TIDE_BY_FILE || by == TIDE_BY_LIBRARY;
+}
+/// Groups of a live set, largest first (sizes and ages in their order), those that hold nothing but what they called
+/// last. Their sums are the set's. Keys are for people: "conv1 #3", "(outside all scopes)", "(no name)", "thread 2",
+/// "run 1", "(outside all runs)", "(no stack)".
 tide_status tide_live_set_group(const tide_live_set *s, tide_group_by by, tide_group **out, size_t *n,
                                 tide_error *err) TIDE_NODISCARD;
 void tide_groups_free(tide_group *groups, size_t n);
+/// Put them in the order of with_bytes, the most first; of equal ones lines of Python.
+void tide_groups_sort_by_callees(tide_group *groups, size_t n);
 
 typedef struct tide_group_change {
     char *key;                                     ///< owned by the array

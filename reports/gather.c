@@ -271,7 +271,7 @@ static void side_deinit(tide_report_side *s) {
     tide_pools_deinit(&s->pools);
     tide_pool_history_deinit(&s->history);
     tide_report_devices_deinit(s);
-    tide_groups_free(s->stacks, s->n_stacks);
+    tide_report_stacks_deinit(s);
     tide_leaks_deinit(&s->leaks);
     tide_space_deinit(&s->space);
 }

@@ -102,6 +102,8 @@ typedef struct tide_report_side {
     size_t n_device_parts, cap_device_parts;
     tide_group *stacks; ///< [n_stacks] of a trace with call stacks: what is live at the peak, by stack; owned
     size_t n_stacks;
+    tide_group *functions; ///< [n_functions] the same by function; owned
+    size_t n_functions;
     const tide_report_settings *settings; ///< NULL: none are known
     tide_leaks leaks;                     ///< of a trace
     tide_space space;                     ///< no regions: nothing has a place
@@ -155,8 +157,9 @@ tide_status tide_report_find_devices(tide_report_side *s, tide_error *err) TIDE_
 void tide_report_devices_deinit(tide_report_side *s);
 /// Whether it is the group of blocks that tell no call stack.
 bool tide_report_is_no_stack(const tide_group *g);
-/// Finds `stacks` of a side whose `why` is known. TIDE_ERR_NOMEM, and the errors of reading a trace.
+/// Finds `stacks` and `functions` of a side whose `why` is known. TIDE_ERR_NOMEM, and the errors of reading a trace.
 tide_status tide_report_find_stacks(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
+void tide_report_stacks_deinit(tide_report_side *s);
 /// Finds `rooms` and `buffers` of a side whose pools are known. TIDE_ERR_NOMEM, and the errors of reading a trace.
 tide_status tide_report_find_rooms(tide_report_side *s, tide_error *err) TIDE_NODISCARD;
 /// Whether it went through the whole program, so that its steps are those of the subject, one by one.

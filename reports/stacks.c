@@ -31,14 +31,19 @@ tide_status tide_report_find_stacks(tide_report_side *s, tide_error *err) {
     if (t == NULL || s->facts->peak.event == 0) return TIDE_OK;
     tide_live_set live = {0};
     TIDE_TRY(tide_trace_live_set_after(t, s->facts->peak.event, &live, err));
-    const tide_status st = tide_live_set_group(&live, TIDE_BY_STACK, &s->stacks, &s->n_stacks, err);
+    tide_status st = tide_live_set_group(&live, TIDE_BY_STACK, &s->stacks, &s->n_stacks, err);
+    if (st == TIDE_OK) st = tide_live_set_group(&live, TIDE_BY_FUNCTION, &s->functions, &s->n_functions, err);
     tide_live_set_deinit(&live);
     const bool none = st == TIDE_OK && s->n_stacks == 1 && tide_report_is_no_stack(&s->stacks[0]);
-    if (!none) return st;
-    tide_groups_free(s->stacks, s->n_stacks); // no block of it tells one
-    s->stacks = NULL;
-    s->n_stacks = 0;
-    return TIDE_OK;
+    if (none) tide_report_stacks_deinit(s); // no block of it tells one
+    return st;
+}
+
+void tide_report_stacks_deinit(tide_report_side *s) {
+    tide_groups_free(s->stacks, s->n_stacks);
+    tide_groups_free(s->functions, s->n_functions);
+    s->stacks = s->functions = NULL;
+    s->n_stacks = s->n_functions = 0;
 }
 
 // ---- the picture ----

@@ -221,6 +221,31 @@ static tide_table stacks(const tide_report_side *s) {
                         .facts = s->facts};
 }
 
+static void function_share(const void *row, tide_cell *v) {
+    const tide_report_side *s = v->table->data;
+    tide_cell_share(v, ((const tide_group *)row)->with_bytes, s->why.live.bytes);
+}
+
+static const tide_column function_columns[] = {
+    {"function", "Function", NAME, TIDE_AT(tide_group, key), .may_be_cut = true},
+    {"own_blocks", "Own blocks", COUNT, TIDE_AT(tide_group, n_blocks)},
+    {"own_bytes", "Own", BYTES, TIDE_AT(tide_group, requested_bytes)},
+    {"own_share", "Share", TIDE_UNIT_SHARE, .get = stack_share},
+    {"with_callees_blocks", "Blocks with callees", COUNT, TIDE_AT(tide_group, with_blocks)},
+    {"with_callees_bytes", "With callees", BYTES, TIDE_AT(tide_group, with_bytes)},
+    {"with_callees_share", "Share", TIDE_UNIT_SHARE, .get = function_share},
+};
+
+static tide_table functions(const tide_report_side *s) {
+    return (tide_table){.name = "peak_by_function",
+                        TIDE_COLUMNS(function_columns),
+                        .rows = s->functions,
+                        .row_bytes = sizeof *s->functions,
+                        .n_rows = s->n_functions,
+                        .data = s,
+                        .facts = s->facts};
+}
+
 // ---- settings of an allocator ----
 
 static void setting_change(const void *row, tide_cell *v) {
@@ -324,6 +349,10 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
          .what = "What is live at the peak, by who made it."},
         {stacks(s), .title = "The peak by call stack",
          .what = "What is live at the peak, by the lines of Python that led there, outermost first, and the operator."},
+        {functions(s), .title = "The peak by function",
+         .what = "Own is what the function allocated itself: the innermost line of Python that is no library's, or "
+                 "else the innermost function. With callees is what it and all that it called hold; a block counts "
+                 "once, so the column does not sum to the peak."},
         {tide_table_of_live(&view, &s->why), .title = "Alive at the peak",
          .what = "Largest first. Of an alias counts what it alone keeps."},
         {tide_table_of_without(&view, &s->why), .title = "What would lower the peak", .what = words_for_without(s)},
@@ -351,6 +380,7 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
          .empty = is_trace ? "Everything was freed." : NULL},
         {items(s), .title = is_trace ? "Blocks and tensors" : "Tensors", .what = "", .empty = "Nothing lives here."},
     };
+    _Static_assert(2 * sizeof tables / sizeof tables[0] + 3 <= TIDE_REPORT_MAX_TABLES, "both sides and the pair");
     return take(tables, sizeof tables / sizeof tables[0], of, !r->has_b ? "" : of[0] == 'a' ? " (A)" : " (B)", out);
 }
 

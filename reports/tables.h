@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_REPORT_MAX_TABLES = 24 };
+enum { TIDE_REPORT_MAX_TABLES = 40 };
 typedef struct tide_report_table {
     tide_table table;
     const char *title; ///< for people

@@ -372,12 +372,19 @@ tide_status tide_live_set_group(const tide_live_set *s, tide_group_by by, tide_g
         if (g.n > 1)
             qsort(g.groups, g.n, sizeof *g.groups, by == TIDE_BY_SIZE || by == TIDE_BY_AGE ? by_order : by_bytes);
         for (size_t i = 0; i < g.n; i++) {
-            groups[i] =
-                (tide_group){g.groups[i].key, g.groups[i].n[0], g.groups[i].requested[0], g.groups[i].reserved[0]};
+            groups[i] = (tide_group){.key = g.groups[i].key,
+                                     .n_blocks = g.groups[i].n[0],
+                                     .requested_bytes = g.groups[i].requested[0],
+                                     .reserved_bytes = g.groups[i].reserved[0]};
             g.groups[i].key = NULL;
         }
-        *out = groups;
-        *n = g.n;
+        size_t n_groups = g.n;
+        if (tide_group_by_has_callees(by)) st = tide__groups_add_callees(s, by, &groups, &n_groups, err);
+        if (st != TIDE_OK) tide_groups_free(groups, n_groups);
+        if (st == TIDE_OK) {
+            *out = groups;
+            *n = n_groups;
+        }
     }
     grouping_deinit(&g);
     return st;

@@ -100,30 +100,40 @@ static frame leading(const tide_trace *t, uint32_t scope) {
 
 // ---- modules ----
 
-enum { MAX_MODULES = 64 };
+enum { MAX_MODULES = TIDE__MAX_MODULES };
 
-/// The calls of forward() from the outermost in; the file where it changes.
-static void module_key(const tide_trace *t, uint32_t scope, tide_text *key) {
-    frame f, calls[MAX_MODULES];
+/// The innermost calls of forward(), the innermost first. @return how many
+static size_t forward_calls(const tide_trace *t, uint32_t scope, frame calls[MAX_MODULES]) {
+    frame f;
     size_t n = 0, n_library;
     EACH_FRAME(t, scope, id, f) {
         if (!is_python(&f) || !is_function(&f, "forward") || library_of(&f, &n_library) != NULL) continue;
         if (n == MAX_MODULES) break;
         calls[n++] = f;
     }
-    if (n == 0) {
-        f = leading(t, scope);
-        if (f.function == NULL || !is_python(&f)) {
-            tide_text_add(key, f.function != NULL ? "(outside Python)" : "(no stack)");
-            return;
-        }
-        size_t n_base;
-        const char *base = base_of(&f, &n_base);
-        tide_text_add_n(key, f.function, f.n_function);
-        tide_text_add(key, " ");
-        tide_text_add_n(key, base, n_base);
+    return n;
+}
+
+static void add_no_module(const tide_trace *t, uint32_t scope, tide_text *key) {
+    const frame f = leading(t, scope);
+    if (f.function == NULL || !is_python(&f)) {
+        tide_text_add(key, f.function != NULL ? "(outside Python)" : "(no stack)");
         return;
     }
+    size_t n_base;
+    const char *base = base_of(&f, &n_base);
+    tide_text_add_n(key, f.function, f.n_function);
+    tide_text_add(key, " ");
+    tide_text_add_n(key, base, n_base);
+}
+
+/// The calls of forward() from the outermost in; the file where it changes. `ends` (may be NULL): where in the key each
+/// of them ends. @return their number, at least 1
+static size_t module_key(const tide_trace *t, uint32_t scope, tide_text *key, size_t *ends) {
+    frame calls[MAX_MODULES];
+    const size_t n = forward_calls(t, scope, calls);
+    if (n == 0) add_no_module(t, scope, key);
+    if (n == 0 && ends != NULL) ends[0] = key->len;
     for (size_t i = n; i-- > 0;) {
         const bool is_same = i + 1 < n && calls[i].n_file == calls[i + 1].n_file &&
                              memcmp(calls[i].file, calls[i + 1].file, calls[i].n_file) == 0;
@@ -133,7 +143,9 @@ static void module_key(const tide_trace *t, uint32_t scope, tide_text *key) {
         if (!is_same) tide_text_add_n(key, base, n_base);
         if (!is_same) tide_text_add(key, ":");
         tide_text_add(key, calls[i].line);
+        if (ends != NULL) ends[n - 1 - i] = key->len;
     }
+    return n > 0 ? n : 1;
 }
 
 // ---- lines ----
@@ -231,6 +243,21 @@ static void add_function(const frame *f, tide_text *key) {
     tide_text_add_n(key, base, n);
 }
 
+static void add_frame(const frame *f, tide_group_by by, tide_text *key) {
+    switch (by) {
+    case TIDE_BY_FILE:
+        tide_text_add_n(key, f->file != NULL ? f->file : "(no file)",
+                        f->file != NULL ? f->n_file : strlen("(no file)"));
+        break;
+    case TIDE_BY_LIBRARY:
+        add_library(f, key);
+        break;
+    default:
+        add_function(f, key);
+        break;
+    }
+}
+
 void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, tide_text *key) {
     const frame f = t != NULL && scope_id != 0 ? leading(t, scope_id) : (frame){0};
     if (f.function == NULL) {
@@ -239,7 +266,7 @@ void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, t
     }
     switch (by) {
     case TIDE_BY_MODULE:
-        module_key(t, scope_id, key);
+        (void)module_key(t, scope_id, key, NULL);
         break;
     case TIDE_BY_STACK:
         lines_key(t, scope_id, key);
@@ -247,14 +274,17 @@ void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, t
     case TIDE_BY_CATEGORY:
         tide_text_add(key, category_of(t, scope_id));
         break;
-    case TIDE_BY_FILE:
-        tide_text_add_n(key, f.file != NULL ? f.file : "(no file)", f.file != NULL ? f.n_file : strlen("(no file)"));
-        break;
-    case TIDE_BY_LIBRARY:
-        add_library(&f, key);
-        break;
     default:
-        add_function(&f, key);
+        add_frame(&f, by, key);
         break;
     }
+}
+
+void tide__frame_key(const char *name, tide_group_by by, tide_text *key) {
+    const frame f = frame_of(name);
+    add_frame(&f, by, key);
+}
+
+size_t tide__module_keys(const tide_trace *t, uint32_t scope_id, tide_text *key, size_t ends[TIDE__MAX_MODULES]) {
+    return module_key(t, scope_id, key, ends);
 }

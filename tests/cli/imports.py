@@ -388,12 +388,22 @@ class Torch(Made):
         for i, (_, frames, _) in enumerate(grounds):
             m.alloc(m.base + i * MIB, (i + 1) * 512, frames)
         _, out = self.take(snapshot(m))
-        by = lambda key: {g["key"]: g["requested_bytes"] // 512 for g in self.json("trace", out, "--at", "end", "--by", key)["groups"]}
+        groups = lambda key: self.json("trace", out, "--at", "end", "--by", key)["groups"]
+        by = lambda key: {g["key"]: g["requested_bytes"] // 512 for g in groups(key) if g["blocks"]}
         self.assertEqual(by("category"), {c: i + 1 for i, (_, _, c) in enumerate(grounds)})
         self.assertEqual(by("module"), {"model.py:292 > 199": 1, "step adam.py": 2, "(outside Python)": 8, "(no stack)": 4, "linear x (old) @ 2.py": 6})
         self.assertEqual(by("file")["/home/ann/x (old) @ 2.py"], 6)
         self.assertEqual(by("library"), {"the program": 9, "(outside Python)": 8, "(no stack)": 4})
         self.assertEqual(by("function")["step adam.py"], 2)
+        held = lambda key: {g["key"]: (g["blocks"], g["requested_bytes"] // 512, g["with_callees_blocks"], g["with_callees_bytes"] // 512)
+                            for g in groups(key)}
+        self.assertEqual(held("function")["forward model.py"], (1, 1, 1, 1))  # twice in its stack, and counted once
+        self.assertEqual(held("function")["<module> train.py"], (0, 0, 2, 3))
+        self.assertEqual(held("function")["_call_impl module.py"], (0, 0, 3, 9))
+        self.assertEqual(held("function")["(no stack)"], (1, 4, 1, 4))
+        self.assertEqual({k: held("module")[k] for k in ("model.py:292", "model.py:292 > 199")}, {"model.py:292": (0, 0, 1, 1), "model.py:292 > 199": (1, 1, 1, 1)})
+        self.assertEqual(held("library")["torch"], (0, 0, 3, 9))
+        self.assertNotIn("with_callees_bytes", groups("category")[0])
         self.assertEqual(by("name")["SubBackward0"], 3)
         self.assertEqual(by("scope"), {"aten::bmm": 1, "aten::zeros_like": 2, "aten::neg": 3, "(outside all scopes)": 4,
                                        "f(std::function<void (int)>) @ f.cpp:12": 5, "aten::addmm": 6})
@@ -963,6 +973,74 @@ class Rmm(Made):
         self.assertEqual([p.name for p in self.dir.iterdir()], ["log.csv"])
 
 
+def at_the_peak(doc):
+    """Blocks of the first device that are alive when most is, each with what counts and its frames from the innermost out."""
+    events, known, before = doc["device_traces"][0], {}, []
+    held = {b["address"]: b for s in doc["segments"] for b in s["blocks"] if b["state"] == "active_allocated"}
+    for e in events:
+        if e["action"] == "alloc":
+            known[e["addr"]] = e
+        elif e["action"] == "free_completed" and known.pop(e["addr"], None) is None:
+            before.append((e["addr"], e["size"]))
+    live = {a: (size, []) for a, size in before}
+    live.update({a: (b["size"], b["frames"]) for a, b in held.items() if a not in known})
+    total = best = sum(size for size, _ in live.values())
+    out = list(live.values())
+    for e in events:
+        if e["action"] == "alloc":
+            live[e["addr"]] = (e["size"], e["frames"])
+            total += e["size"]
+        elif e["action"] == "free_completed":
+            total -= live.pop(e["addr"])[0]
+        if total > best:
+            best, out = total, list(live.values())
+    return out
+
+
+def shown_frames(frames):
+    """Without those that only take the memory."""
+    taking = ("torch::unwind", "CapturedTraceback", "gather_with_cpp", "CUDACachingAllocator")
+    while len(frames) > 1 and any(t in frames[0]["name"] for t in taking):
+        frames = frames[1:]
+    return frames
+
+
+def is_python(f):
+    return f["filename"].endswith(".py") or f["filename"].startswith("<")
+
+
+def library_of(f):
+    if not is_python(f):
+        return "(outside Python)"
+    if "-packages/" in f["filename"]:
+        return f["filename"].split("-packages/")[1].split("/")[0]
+    return "python" if f["filename"][0] == "<" or "/lib/python" in f["filename"] else "the program"
+
+
+def file_of(f):
+    return f["filename"] if f["filename"] not in ("", "??") else "(no file)"
+
+
+def function_of(f):
+    return f["name"] + (" " + os.path.basename(f["filename"]) if is_python(f) else "")
+
+
+def own_and_with_callees(blocks, key):
+    """By key of a frame: blocks and bytes of those it leads, and of those that it is anywhere in."""
+    out = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for size, frames in blocks:
+        frames = shown_frames(frames)
+        lines = [f for f in frames if is_python(f)]
+        leading = ([f for f in lines if library_of(f) == "the program"] + lines + frames)[:1]
+        for group in [key(f) for f in leading] or ["(no stack)"]:
+            out[group][0] += 1
+            out[group][1] += size
+        for group in {key(f) for f in frames} or {"(no stack)"}:
+            out[group][2] += 1
+            out[group][3] += size
+    return dict(out)
+
+
 @unittest.skipUnless(SNAPSHOTS.is_dir(), "the folder of shared snapshots is not there")
 class Real(Made):
     """Files of a real GPU; every figure is reckoned anew by Python from the pickle."""
@@ -996,6 +1074,27 @@ class Real(Made):
                 for by in ("module", "function", "file", "library", "stack", "category", "scope"):
                     groups = self.json("trace", out, "--at", "peak", "--by", by)["groups"]
                     self.assertEqual(sum(g["requested_bytes"] for g in groups), want["peak"], by)
+
+    def test_own_and_with_callees(self):
+        """What each function, file and library allocated itself and holds with all that it called, against the pickle, to
+        the byte; the report has the same, and one order is the other's rows."""
+        for path in sorted(SNAPSHOTS.glob("*.pickle")):
+            blocks = at_the_peak(pickle.loads(path.read_bytes()))
+            out = self.dir / f"{path.name}.db"
+            self.ok("import", path, "-o", out)
+            for by, key in (("function", function_of), ("file", file_of), ("library", library_of)):
+                with self.subTest(path.name, by=by):
+                    groups = self.json("trace", out, "--at", "peak", "--by", by)["groups"]
+                    row = lambda g: [g["blocks"], g["requested_bytes"], g["with_callees_blocks"], g["with_callees_bytes"]]
+                    self.assertEqual({g["key"]: row(g) for g in groups}, own_and_with_callees(blocks, key))
+                    sorted_groups = self.json("trace", out, "--at", "peak", "--by", by, "--sort", "callees")["groups"]
+                    held = [g["with_callees_bytes"] for g in sorted_groups]
+                    self.assertEqual(held, sorted(held, reverse=True))
+                    self.assertCountEqual(map(json.dumps, sorted_groups), map(json.dumps, groups))
+            rows = self.written(out, "r.json")["sides"][0]["peak_by_function"]
+            self.assertEqual({r["function"]: [r["own_blocks"], r["own_bytes"], r["with_callees_blocks"], r["with_callees_bytes"]] for r in rows},
+                             own_and_with_callees(blocks, function_of))
+        self.refused(2, "trace", out, "--at", "peak", "--by", "category", "--sort", "own", says=["--sort"])
 
     def test_the_peak_by_call_stack(self):
         """The table sums to the peak, fits the schema and stands in the page; each box of the picture is as wide as its bytes."""
