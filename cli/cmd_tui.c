@@ -192,7 +192,7 @@ static int take_colour(options *o, const char *text) {
 
 static int take_view(options *o, const char *text) {
     word words[2 * TIDE_TUI_N_PRESETS];
-    static const char *const digits[] = {"1", "2", "3", "4", "5"};
+    static const char *const digits[] = {"1", "2", "3", "4", "5", "6"};
     _Static_assert(sizeof digits / sizeof digits[0] == TIDE_TUI_N_PRESETS, "a digit for each view");
     for (int i = 0; i < TIDE_TUI_N_PRESETS; i++) {
         words[i] = (word){digits[i], i + 1};

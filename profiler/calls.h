@@ -44,6 +44,14 @@ uint32_t tide_calls_next(const tide_calls *c, uint32_t i);
 /// file as it is.
 void tide_call_say(const tide_call *c, tide_text *out);
 
+/// What a call is to a reader of a Python program, the least first.
+typedef enum tide_call_rank {
+    TIDE_CALL_OTHER,   ///< an operator, or a function of no file of Python
+    TIDE_CALL_LIBRARY, ///< a line of Python of a package, or of Python itself
+    TIDE_CALL_PROGRAM, ///< a line of Python of the program
+} tide_call_rank;
+tide_call_rank tide_call_rank_of(const tide_call *c);
+
 #ifdef __cplusplus
 }
 #endif

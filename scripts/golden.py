@@ -21,7 +21,7 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 SAMPLES = sorted(p.stem for p in (SOURCE / "sample_graphs").glob("*.json"))
 SIZES = ["80x24", "130x45"]
-PANES = ["curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "details"]
+PANES = ["curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "stacks", "details"]
 STRATEGIES = ["naive", "greedy_color", "greedy_color_best", "greedy_color_given", "linear_scan", "greedy_by_breadth",
               "greedy_by_size", "greedy_by_size_best", "greedy_by_conflicts", "boxed", "sim:caching", "sim:bfc",
               "sim:arena", "search"]

@@ -9,6 +9,13 @@
 // ---- small actions ----
 
 static void move_row(tide__action *act, int by) { tide__move_rows(act, by); }
+/// In the tree of call stacks left and right close and open.
+static void move_aside(tide__action *act, int sign) {
+    if (act->st->focus == TIDE_TUI_PANE_STACKS)
+        tide__step_in_stacks(act, sign);
+    else
+        tide__move_cursor(act, sign);
+}
 static void move_to_end(tide__action *act, int sign) { tide__move_rows(act, sign < 0 ? INT64_MIN : INT64_MAX); }
 static void zoom_at_cursor(tide__action *act, int in) { tide__zoom(act, in != 0, act->st->cursor); }
 static void zoom_space(tide__action *act, int in) { tide__zoom_space(act, in != 0); }
@@ -168,8 +175,8 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_PAGE_ON] = {.run_with = tide__move_page, .number = 1},
     [TIDE_TUI_FIRST] = {.run_with = move_to_end, .number = -1},
     [TIDE_TUI_LAST] = {.run_with = move_to_end, .number = 1},
-    [TIDE_TUI_TIME_LEFT] = {.run_with = tide__move_cursor, .number = -1},
-    [TIDE_TUI_TIME_RIGHT] = {.run_with = tide__move_cursor, .number = 1},
+    [TIDE_TUI_TIME_LEFT] = {.run_with = move_aside, .number = -1},
+    [TIDE_TUI_TIME_RIGHT] = {.run_with = move_aside, .number = 1},
     [TIDE_TUI_PREVIOUS_CHANGE] = {.run_with = tide__next_change, .number = -1},
     [TIDE_TUI_NEXT_CHANGE] = {.run_with = tide__next_change, .number = 1},
     [TIDE_TUI_PREVIOUS_ITEM] = {.run_with = tide__next_item, .number = -1},
@@ -197,6 +204,7 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_VIEW_3] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_PEAK},
     [TIDE_TUI_VIEW_4] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_ALLOCATORS},
     [TIDE_TUI_VIEW_5] = {.run = show_comparison},
+    [TIDE_TUI_VIEW_6] = {.run_with = show_preset, .number = TIDE_TUI_PRESET_STACKS},
     [TIDE_TUI_REQUEST] = COMMAND("request "),
     [TIDE_TUI_KIND] = {.run = tide__next_kind},
     [TIDE_TUI_BANDS] = {.run = tide__next_bands},

@@ -4,7 +4,7 @@
 //
 //     actions_base.c  what all of them use     actions_rows.c  rows, panes, search, filters
 //     actions_axis.c  time and addresses       actions.c       the table of actions
-//     actions_run.c   executions
+//     actions_run.c   executions               actions_stacks.c  call stacks
 //     actions_mark.c  ranges, marks, edits     commands.c      lines behind ':'      input.c  keys, mouse
 #ifndef TIDE_TUI_ACTIONS_INTERNAL_H
 #define TIDE_TUI_ACTIONS_INTERNAL_H
@@ -109,6 +109,16 @@ void tide__alike(tide__action *act);
 /// "": take the last one off. False: not understood; the error is shown.
 bool tide__filter(tide__action *act, const char *text);
 void tide__toggle_filter(tide__action *act, const char *text);
+
+// ---- actions_stacks.c: the tree of call stacks ----
+
+void tide__select_stack(tide__action *act, size_t row);
+/// Opens the selected row, or closes it.
+void tide__open_stack(tide__action *act);
+/// dir > 0: opens it, or goes to the first row in it; else closes it, or goes to the row that it is in.
+void tide__step_in_stacks(tide__action *act, int dir);
+/// To the next call that matches (dir < 0: the one before), which is opened.
+void tide__search_stacks(tide__action *act, const char *expression, int dir);
 
 // ---- actions_order.c: the order of rows, and of the list that has the focus ----
 

@@ -142,6 +142,7 @@ void tide__reset(tide__action *act) {
     st->group = TIDE_ROW_GROUP_NONE;
     st->group_chosen = false;
     st->only_group_of = TIDE_NO_ITEM;
+    st->n_folds = 0;
     st->search[0] = 0;
     st->curve_kind = -1;
     st->bands_by = TIDE_BAND_BY_KIND;

@@ -77,6 +77,10 @@ static void find(tide__action *act, const char *regex, int dir) {
 
 void tide__search(tide__action *act, const char *regex) {
     (void)snprintf(act->st->search, sizeof act->st->search, "%s", regex);
+    if (*regex != 0 && act->st->focus == TIDE_TUI_PANE_STACKS) {
+        tide__search_stacks(act, regex, 1);
+        return;
+    }
     if (*regex == 0) {
         tide_tui_say(act->st, false, "search ended");
     } else {
@@ -88,6 +92,12 @@ void tide__search(tide__action *act, const char *regex) {
 void tide__next_match(tide__action *act, int dir) {
     if (act->st->search[0] == 0) {
         tide_tui_say(act->st, false, "nothing is searched for: / searches");
+        return;
+    }
+    if (act->st->focus == TIDE_TUI_PANE_STACKS) {
+        char expression[TIDE_TUI_MAX_PROMPT]; // a bad one ends the search
+        (void)snprintf(expression, sizeof expression, "%s", act->st->search);
+        tide__search_stacks(act, expression, dir);
         return;
     }
     const tide_items *items = tide_subject_items(act->st->a);
@@ -184,6 +194,10 @@ void tide__select_in_pane(tide__action *act, tide_tui_pane pane, size_t row) {
     const tide_tui_scene *s = act->scene;
     if (pane == TIDE_TUI_PANE_GANTT) {
         tide__select_row(act, row);
+        return;
+    }
+    if (pane == TIDE_TUI_PANE_STACKS) {
+        tide__select_stack(act, row);
         return;
     }
     const size_t n = s != NULL ? tide_tui_pane_rows(s, pane) : 0;
@@ -381,6 +395,9 @@ void tide__open(tide__action *act) {
     switch (st->focus) {
     case TIDE_TUI_PANE_WHATIF:
         tide__apply(act);
+        break;
+    case TIDE_TUI_PANE_STACKS:
+        tide__open_stack(act);
         break;
     case TIDE_TUI_PANE_POOLS:
     case TIDE_TUI_PANE_TABLE:

@@ -35,7 +35,7 @@ typedef struct snapshot {
     uint64_t cursor_event;
     bool shows_range;
     int64_t range_begin, range_end, space_lo, space_hi;
-    size_t n_rows, n_filters;
+    size_t n_rows, n_filters, n_stack_rows;
     bool filters_off;
     tide_row_sort sort;
     bool reverse;
@@ -59,6 +59,7 @@ static void take_snapshot(const tide_tui_app *app, snapshot *out) {
                       .space_hi = st->space_hi,
                       .n_rows = app->scene.rows != NULL ? app->scene.rows->n : 0,
                       .n_filters = st->n_filters,
+                      .n_stack_rows = app->scene.n_stack_rows,
                       .filters_off = st->filters_off,
                       .sort = st->sort,
                       .reverse = st->reverse,
@@ -238,6 +239,10 @@ static void say_changes(const tide_tui_app *app, const snapshot *was, const snap
         tide_text_add(out, "no range");
     }
     if (other_rows) say_rows(app, out);
+    if (was->n_stack_rows != is->n_stack_rows && is->focus == TIDE_TUI_PANE_STACKS && !other_focus) {
+        begin_sentence(out);
+        tide_text_addf(out, "%zu rows of calls", is->n_stack_rows);
+    }
     if (other_selection || other_focus) say_selection(app, &is->selection, out);
     if (is->prompt != TIDE_TUI_PROMPT_NONE) {
         begin_sentence(out);

@@ -46,7 +46,8 @@ static tide_status choose_pane(const char *text, pane_choice *out, tide_error *e
     if (near != NULL) {
         tide_error_hint(err, "did you mean '%s'?", near);
     } else {
-        tide_error_hint(err, "panes: curve, gantt, map, table, operators, pools, explain, compare, whatif, details");
+        tide_error_hint(err,
+                        "panes: curve, gantt, map, table, operators, pools, explain, compare, whatif, stacks, details");
     }
     return TIDE_ERR_INVALID;
 }

@@ -77,6 +77,10 @@ static void add_facts(tide_json_out *j, const tide_tui_scene *s, tide_tui_pane p
         tide_json_bytes(j, "bytes", s->space->bytes);
         tide_json_bool(j, "has_holes", s->space->has_holes);
     }
+    if (pane == TIDE_TUI_PANE_STACKS && s->call_tree != NULL) {
+        tide_json_bytes(j, "live_bytes", s->call_tree->bytes);
+        tide_json_bytes(j, "untold_bytes", s->call_tree->calls.untold_bytes);
+    }
     if (pane == TIDE_TUI_PANE_TABLE && s->live != NULL) tide_json_bytes(j, "live_bytes", s->live->bytes);
 }
 

@@ -170,6 +170,21 @@ static void add_explain(const tide_tui_scene *s, tide_text *out) {
     tide_text_add(out, "\nGROUP BY scope\nORDER BY live_bytes DESC;\n");
 }
 
+static void add_stacks(const tide_tui_scene *s, tide_text *out) {
+    tide_text_add(
+        out,
+        "-- Each call with what it holds with all that it called; a call that lies in itself counts once a level.\n"
+        "WITH RECURSIVE up(block, scope, bytes) AS (\n"
+        "  SELECT id, scope_id, requested_bytes FROM block WHERE ");
+    add_alive(out, s->call_tree != NULL ? s->call_tree->at : now(s));
+    tide_text_add(
+        out, "\n  UNION ALL\n"
+             "  SELECT up.block, s.parent_id, up.bytes FROM up JOIN scope s ON s.id = up.scope)\n"
+             "SELECT s.id AS scope, s.parent_id AS caller, n.text AS call, count(*) AS blocks, sum(up.bytes) AS bytes\n"
+             "FROM up JOIN scope s ON s.id = up.scope JOIN name n ON n.id = s.name_id\n"
+             "GROUP BY s.id ORDER BY bytes DESC, s.id;\n");
+}
+
 static void add_leaks(const tide_tui_scene *s, tide_text *out) {
     tide_text_add(out, "-- What persists (weights) is no leak while a trace is being recorded.\n"
                        "SELECT name, scope, kind, device, count(*) AS blocks, sum(requested_bytes) AS bytes,\n"
@@ -320,6 +335,9 @@ void tide_tui_pane_sql(const tide_tui_scene *s, tide_tui_pane pane, tide_text *o
         break;
     case TIDE_TUI_PANE_WHATIF:
         add_whatif(s, out);
+        break;
+    case TIDE_TUI_PANE_STACKS:
+        add_stacks(s, out);
         break;
     case TIDE_TUI_PANE_DETAILS:
         add_details(s, out);

@@ -54,7 +54,7 @@ typedef struct tide_tui_options {
     bool is_data;     ///< what is asked for is data of a pane: weights count until they are folded by a command
     bool opens_alive; ///< the list of rows opens with what is alive at the peak, by size, until rows are asked for
     bool follow;      ///< of a trace that is being recorded
-    int preset;       ///< 1 … 5; 0: the saved one or the first
+    int preset;       ///< 1 … 6; 0: the saved one or the first
     const char *state_file; ///< where view, filters and marks are kept; NULL: nowhere
     bool no_copy_file;      ///< what is copied goes to the terminal alone, and into no file
     const char *commands;   ///< lines to be done first, as behind ':' ("\n" between); NULL: none

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "profiler/calls.h"
 #include "profiler/read/moments_internal.h"
 #include "profiler/read/trace_internal.h"
 
@@ -287,4 +288,11 @@ void tide__frame_key(const char *name, tide_group_by by, tide_text *key) {
 
 size_t tide__module_keys(const tide_trace *t, uint32_t scope_id, tide_text *key, size_t ends[TIDE__MAX_MODULES]) {
     return module_key(t, scope_id, key, ends);
+}
+
+tide_call_rank tide_call_rank_of(const tide_call *c) {
+    const frame f = frame_of(c->name);
+    size_t n;
+    if (!c->is_frame || !is_python(&f)) return TIDE_CALL_OTHER;
+    return library_of(&f, &n) != NULL ? TIDE_CALL_LIBRARY : TIDE_CALL_PROGRAM;
 }

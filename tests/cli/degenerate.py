@@ -21,7 +21,7 @@ from tidemark import run
 TRACER = os.path.abspath(os.environ.get("TIDE_SCENARIO_TRACE", "build/test/tests/cli/scenario_trace"))
 TRACES = ("nothing", "one_event", "no_bytes", "one_tick", "frees", "scopes")
 VIEWS = ("lifetimes", "memory", "peak", "allocators", "comparison")
-PANES = ("curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "details")
+PANES = ("curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "stacks", "details")
 FORMATS = ("html", "csv", "json", "md", "svg", "txt")
 
 # Every key of the view's table, each twice, in every view; prompts are left with Esc.

@@ -408,6 +408,56 @@ class Torch(Made):
         self.assertEqual(by("scope"), {"aten::bmm": 1, "aten::zeros_like": 2, "aten::neg": 3, "(outside all scopes)": 4,
                                        "f(std::function<void (int)>) @ f.cpp:12": 5, "aten::addmm": 6})
 
+    def test_the_tree_of_calls_opens_and_closes(self):
+        m = Memory()
+        m.segment(m.base)
+        for i, frames in enumerate((FORWARD, FORWARD, STEP, BACKWARD, [])):
+            m.alloc(m.base + i * MIB, (8 if frames is FORWARD else 1) * 4096, frames)
+        _, path = self.take(snapshot(m))  # without notes
+
+        def rows(*commands):
+            more = [x for c in commands for x in ("--command", c)]
+            doc = json.loads(self.ok("tui", path, "--no-state", "--view", "6", *more, "--pane", "stacks", "--json").stdout)
+            return [(r["level"], r["calls"], r["blocks"]) for r in doc["rows"]]
+
+        call = (0, "_call_impl module.py:1750", 3)  # below it are the two of train.py
+        main = (1, "<module> train.py:12 > step adam.py:84 > aten::zeros_like", 1)
+        back = (0, "torch::autograd::Engine::thread_main() > torch::autograd::generated::SubBackward0::apply(std::vector<at::Tensor>&&)"
+                   " > at::_ops::neg::call(at::Tensor) > aten::neg", 1)
+        forward = (1, "<module> train.py:9 > forward model.py:292 > forward model.py:199 > aten::bmm", 2)
+        self.assertEqual(rows(), [call, forward, main, back])
+        frame = lambda *c: self.ok("tui", path, "--no-state", "--view", "6", "--once", "--size", "100x24", *[x for w in c for x in ("--command", w)]).stdout
+        self.assertIn("72.00 KiB of 76.00 KiB have a stack", frame())
+        for bad, says in (("nowhere", "no call matches 'nowhere'"), ("(", "cannot read the expression")):
+            self.refused(2, "tui", path, "--no-state", "--view", "6", "--once", "--command", f"search {bad}", says=[says])
+        self.assertIn("2 calls match 'forward'", frame("search forward"))
+        self.assertIn("called nothing", frame("down", "open"))
+
+    def test_calls_branch(self):
+        m = Memory()
+        m.segment(m.base)
+        deep = stack("bmm", ("f", "/home/ann/a.py", 3), ("main", "/home/ann/a.py", 1))
+        other = stack("add", ("g", "/home/ann/a.py", 4), ("main", "/home/ann/a.py", 1))
+        small = stack("mul", ("h", "/home/ann/a.py", 5), ("g", "/home/ann/a.py", 4), ("main", "/home/ann/a.py", 1))
+        for i, (frames, n) in enumerate(((deep, 64), (other, 16), (small, 2))):
+            m.alloc(m.base + i * MIB, n * 512, frames)
+        path = self.write(snapshot(m))
+
+        def rows(*commands):
+            more = [x for c in commands for x in ("--command", c)]
+            doc = json.loads(self.ok("tui", path, "--no-state", "--view", "6", *more, "--pane", "stacks", "--json").stdout)
+            return [(r["level"], r["calls"].split(":")[0], r["size_bytes"] // 512) for r in doc["rows"]]
+
+        opened = [(0, "main a.py", 82), (1, "f a.py", 64), (1, "g a.py", 18)]
+        self.assertEqual(rows()[:3], opened)
+        self.assertEqual([r[2] for r in rows()], [82, 64, 18, 16, 2])  # a tenth and more is open, the heaviest first
+        self.assertEqual(rows("left"), opened[:1])
+        self.assertEqual(rows("open", "open"), rows())
+        self.assertEqual(rows("down", "down", "left"), opened)
+        self.assertEqual(rows("down", "down", "left", "left", "left"), opened[:1])  # closed, to its caller, closed
+        self.assertEqual(rows("left", "right"), opened + rows()[3:])
+        self.assertEqual(rows("left", "search h a"), rows())  # what is found is opened
+
 
 class Settings(Made):
     """What a report says of other settings of the allocator, of snapshots with hardly anything in them."""
@@ -1095,6 +1145,27 @@ class Real(Made):
             self.assertEqual({r["function"]: [r["own_blocks"], r["own_bytes"], r["with_callees_blocks"], r["with_callees_bytes"]] for r in rows},
                              own_and_with_callees(blocks, function_of))
         self.refused(2, "trace", out, "--at", "peak", "--by", "category", "--sort", "own", says=["--sort"])
+
+    def test_the_tree_of_calls(self):
+        """Of the terminal view: each call holds what the blocks below it do, against the pickle; rows are a part of the calls."""
+        path = SNAPSHOTS / "memory_ctx256_forward_mixed.pickle"
+        want = collections.defaultdict(lambda: [0, 0])
+        for size, frames in at_the_peak(pickle.loads(path.read_bytes())):
+            where = ()
+            for f in reversed(shown_frames(frames)):
+                where += (f["name"] + (f" @ {f['filename']}:{f['line']}" if f["filename"] not in ("", "??") else ""),)
+                want[where][0] += 1
+                want[where][1] += size
+        doc = json.loads(self.ok("tui", path, "--no-state", "--pane", "stacks", "--json").stdout)
+        places, got = {None: ()}, {}
+        for c in doc["calls"]:
+            places[c["call"]] = places[c["caller"]] + (c["name"],)
+            if not c["name"].startswith("aten::"):
+                got[places[c["call"]]] = [c["blocks"], c["size_bytes"]]
+        self.assertEqual(got, dict(want))
+        top = [r for r in doc["rows"] if r["level"] == 0]
+        self.assertEqual(sum(r["size_bytes"] for r in top) + doc["untold_bytes"], doc["live_bytes"])
+        self.assertEqual([r["size_bytes"] for r in top], sorted((r["size_bytes"] for r in top), reverse=True))
 
     def test_the_peak_by_call_stack(self):
         """The table sums to the peak, fits the schema and stands in the page; each box of the picture is as wide as its bytes."""

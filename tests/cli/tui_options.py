@@ -14,7 +14,7 @@ from screen import Screen
 from tidemark import PROGRAM, SAMPLES, Case, ask, environment, run
 
 LENET, UNET, DYNAMIC = (SAMPLES / f"{name}.json" for name in ("lenet5", "unet", "dynamic_batch"))
-PANES = ("curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "details")
+PANES = ("curve", "gantt", "map", "table", "operators", "pools", "explain", "compare", "whatif", "stacks", "details")
 VIEWS = ("lifetimes", "memory", "peak", "allocators", "comparison")
 
 
@@ -252,7 +252,7 @@ class Output(Case):
 
     def test_refused(self):
         for args in (["--once", "--linear"], ["--once", "--script", "x"], ["--pane", "table"], ["--json"], ["--csv", "--once"],
-                     ["--pane", "table", "--json", "--csv"], ["--pane", "tables", "--csv"], ["--view", "6", "--once"],
+                     ["--pane", "table", "--json", "--csv"], ["--pane", "tables", "--csv"], ["--view", "7", "--once"],
                      ["--view", "peaks", "--once"], ["--glyphs", "emoji", "--once"], ["--color", "red", "--once"],
                      ["--once", "--size", "100"], ["--once", "--size", "0x10"], ["--run", "0", "--once"],
                      ["--run", "x", "--once"], ["--capacity", "many", "--once"], ["--size", "80x24"],

@@ -243,7 +243,7 @@ static void check_panes(view *v, const history *h) {
         {TIDE_TUI_PANE_TABLE, tide_tui_draw_table},     {TIDE_TUI_PANE_OPERATORS, tide_tui_draw_operators},
         {TIDE_TUI_PANE_POOLS, tide_tui_draw_pools},     {TIDE_TUI_PANE_EXPLAIN, tide_tui_draw_explain},
         {TIDE_TUI_PANE_COMPARE, tide_tui_draw_compare}, {TIDE_TUI_PANE_WHATIF, tide_tui_draw_whatif},
-        {TIDE_TUI_PANE_DETAILS, tide_tui_draw_details},
+        {TIDE_TUI_PANE_DETAILS, tide_tui_draw_details}, {TIDE_TUI_PANE_STACKS, tide_tui_draw_stacks},
     };
     const tide_tui_app *app = v->app;
     tide_tui_grid grid = {0};

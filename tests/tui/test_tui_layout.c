@@ -105,9 +105,10 @@ static void a_usual_screen_has_the_whole_preset(void **state) {
             assert_true(n >= 3);
             assert_int_equal(panes[0], TIDE_TUI_PANE_CURVE);
             tide_tui_layout_make(sizes[i][0], sizes[i][1], (tide_tui_preset)k, panes[1], &l);
-            // On 24 lines the last one leaves its lines to pools and to a comparison, until it has the focus.
+            // On 24 lines the last one leaves its lines to pools, to a comparison and to calls, until it has the focus.
             const bool is_full =
-                (k != TIDE_TUI_PRESET_ALLOCATORS && k != TIDE_TUI_PRESET_COMPARISON) || sizes[i][1] > 24;
+                (k != TIDE_TUI_PRESET_ALLOCATORS && k != TIDE_TUI_PRESET_COMPARISON && k != TIDE_TUI_PRESET_STACKS) ||
+                sizes[i][1] > 24;
             for (int p = 0; p < n; p++) assert_int_equal(is_there(l.panes[panes[p]]), is_full || p + 1 < n);
             tide_tui_layout_make(sizes[i][0], sizes[i][1], (tide_tui_preset)k, panes[n - 1], &l);
             for (int p = 0; p < n; p++) assert_true(is_there(l.panes[panes[p]]));

@@ -36,7 +36,7 @@ static void draw_panes(const tide_tui_view *v) {
         [TIDE_TUI_PANE_TABLE] = tide_tui_draw_table,     [TIDE_TUI_PANE_OPERATORS] = tide_tui_draw_operators,
         [TIDE_TUI_PANE_POOLS] = tide_tui_draw_pools,     [TIDE_TUI_PANE_EXPLAIN] = tide_tui_draw_explain,
         [TIDE_TUI_PANE_COMPARE] = tide_tui_draw_compare, [TIDE_TUI_PANE_WHATIF] = tide_tui_draw_whatif,
-        [TIDE_TUI_PANE_DETAILS] = tide_tui_draw_details,
+        [TIDE_TUI_PANE_STACKS] = tide_tui_draw_stacks,   [TIDE_TUI_PANE_DETAILS] = tide_tui_draw_details,
     };
     tide_tui_draw_curve(v);
     tide_tui_draw_legend(v);

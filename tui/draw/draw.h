@@ -30,6 +30,7 @@ void tide_tui_draw_pools(const tide_tui_view *v);
 void tide_tui_draw_explain(const tide_tui_view *v);
 void tide_tui_draw_compare(const tide_tui_view *v);
 void tide_tui_draw_whatif(const tide_tui_view *v);
+void tide_tui_draw_stacks(const tide_tui_view *v); ///< call stacks of what is alive, as a tree
 void tide_tui_draw_details(const tide_tui_view *v);
 void tide_tui_draw_overlay(const tide_tui_view *v); ///< help, SQL, message, setup
 void tide_tui_draw_too_small(const tide_tui_view *v);

@@ -58,6 +58,7 @@ static void add_answers(entries *e) {
         {"which allocator caches unused memory", TIDE_TUI_VIEW_4},
         {"where a leak began: below the allocators", TIDE_TUI_VIEW_4},
         {"where the holes are: addresses over time", TIDE_TUI_VIEW_2},
+        {"which calls asked for what is alive", TIDE_TUI_VIEW_6},
     };
     add_title(e, "Questions");
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)

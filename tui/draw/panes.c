@@ -122,7 +122,8 @@ size_t tide_tui_list_columns(const tide_tui_scene *s, tide_tui_list list, const 
 
 void tide_tui_pane_settle(tide_tui_state *st, const tide_tui_scene *s) {
     static const tide_tui_pane lists[] = {TIDE_TUI_PANE_TABLE,   TIDE_TUI_PANE_OPERATORS, TIDE_TUI_PANE_POOLS,
-                                          TIDE_TUI_PANE_EXPLAIN, TIDE_TUI_PANE_COMPARE,   TIDE_TUI_PANE_WHATIF};
+                                          TIDE_TUI_PANE_EXPLAIN, TIDE_TUI_PANE_COMPARE,   TIDE_TUI_PANE_WHATIF,
+                                          TIDE_TUI_PANE_STACKS};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         const tide_tui_pane pane = lists[i];
         if (s->layout->panes[pane].w == 0 || tide_tui_pane_rows(s, pane) == 0) continue; // not shown, or not known yet

@@ -471,6 +471,7 @@ static const tide_tui_action *hints_of(tide_tui_pane pane) {
         [TIDE_TUI_PANE_EXPLAIN] = {TIDE_TUI_PEAK, TIDE_TUI_PREVIOUS_PEAK, TIDE_TUI_PAGE_ON, TIDE_TUI_SQL},
         [TIDE_TUI_PANE_COMPARE] = {TIDE_TUI_OPEN, TIDE_TUI_SET_A, TIDE_TUI_SET_B, TIDE_TUI_EXPORT},
         [TIDE_TUI_PANE_WHATIF] = {TIDE_TUI_APPLY, TIDE_TUI_UNDO, TIDE_TUI_EDIT, TIDE_TUI_SAVE_PLAN},
+        [TIDE_TUI_PANE_STACKS] = {TIDE_TUI_OPEN, TIDE_TUI_SEARCH, TIDE_TUI_PEAK, TIDE_TUI_NEXT_CHANGE, TIDE_TUI_EXPORT},
         [TIDE_TUI_PANE_DETAILS] = {TIDE_TUI_COPY, TIDE_TUI_FIT, TIDE_TUI_ALIKE, TIDE_TUI_NEXT_ITEM, TIDE_TUI_EDIT},
     };
     static const tide_tui_action overlaid[MAX_HINTS] = {TIDE_TUI_PAGE_ON, TIDE_TUI_PAGE_BACK};
@@ -501,8 +502,8 @@ static void draw_hints(const tide_tui_view *v, tide_tui_rect r) {
     x = draw_hint(v, x, r.y, end, TIDE_TUI_QUIT);
     for (int i = 0; i < MAX_HINTS && list[i] != TIDE_TUI_NOTHING; i++) x = draw_hint(v, x, r.y, end, list[i]);
     if (overlaid) return;
-    static const tide_tui_action rest[] = {TIDE_TUI_NEXT_PANE, TIDE_TUI_VIEW_2, TIDE_TUI_VIEW_3,
-                                           TIDE_TUI_VIEW_4,    TIDE_TUI_VIEW_5, TIDE_TUI_COMMAND};
+    static const tide_tui_action rest[] = {TIDE_TUI_NEXT_PANE, TIDE_TUI_VIEW_2, TIDE_TUI_VIEW_3, TIDE_TUI_VIEW_4,
+                                           TIDE_TUI_VIEW_5,    TIDE_TUI_VIEW_6, TIDE_TUI_COMMAND};
     for (size_t i = 0; i < sizeof rest / sizeof rest[0]; i++) x = draw_hint(v, x, r.y, end, rest[i]);
 }
 

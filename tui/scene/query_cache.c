@@ -57,6 +57,7 @@ static void drop_caches(tide_tui_query_cache *cache) {
     tide_host_free(cache->match_bits);
     for (int i = 0; i < 2; i++) tide_host_free(cache->pictures[i].cells);
     tide_host_free(cache->pool_rows);
+    tide_host_free(cache->stack_rows);
     tide_host_free(cache->pools_of_b);
 }
 

@@ -39,6 +39,7 @@ enum {
     TIDE__QUERY_MOMENT_SPACE, ///< the addresses at the cursor's moment alone
     TIDE__QUERY_ADVICE,
     TIDE__QUERY_OPERATORS,
+    TIDE__QUERY_STACKS,
     TIDE__QUERY_RANGE,
     TIDE__QUERY_MARKS,
     TIDE__QUERY_BANDS,
@@ -158,6 +159,10 @@ struct tide_tui_query_cache {
     tide_pool *pool_rows;
     const tide_pool **pools_of_b;
     size_t pool_rows_cap, pools_of_b_cap;
+
+    // ---- call stacks: rows that are not folded away ----
+    tide_tui_stack_row *stack_rows;
+    size_t n_stack_rows, stack_rows_cap;
 
     // ---- other panes ----
     tide__map_picture pictures[2]; ///< with and without a legend below: a frame of a map of letters makes both

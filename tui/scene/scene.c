@@ -10,6 +10,7 @@
 //     selection.c  the selected item and its neighbours
 //     pools.c      pools at the cursor and over time, leaks
 //     pools_b.c    the pools of B beside them
+//     stacks.c     call stacks of what is alive
 //     lists.c      live set, explanation, comparison, advice, what steps make and free
 #include "core/base/host_alloc.h"
 #include "tui/scene/scene_parts.h"
@@ -64,7 +65,7 @@ tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st,
     static tide_status (*const parts[])(tide__frame * f) = {
         tide__scene_rows,  tide__scene_curve,   tide__scene_bands,  tide__scene_marks,     tide__scene_range,
         tide__scene_gantt, tide__scene_live,    tide__scene_map,    tide__scene_selection, tide__scene_explain,
-        tide__scene_pools, tide__scene_compare, tide__scene_advice, tide__scene_operators,
+        tide__scene_pools, tide__scene_compare, tide__scene_advice, tide__scene_operators, tide__scene_stacks,
     };
     tide__frame frame = {cache, st, layout, out, err};
     TIDE_TRY(tide__query_collect(cache, st, err));
@@ -89,6 +90,8 @@ size_t tide_tui_scene_rows(const tide_tui_scene *s, tide_tui_pane pane) {
         return s->diff != NULL ? s->diff->n : 0;
     case TIDE_TUI_PANE_WHATIF:
         return s->n_advice;
+    case TIDE_TUI_PANE_STACKS:
+        return s->n_stack_rows;
     default:
         return 0;
     }

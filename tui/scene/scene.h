@@ -8,6 +8,7 @@
 #define TIDE_TUI_SCENE_H
 
 #include "analysis/bands.h"
+#include "analysis/call_tree.h"
 #include "analysis/compare.h"
 #include "analysis/device_memory.h"
 #include "analysis/pools.h"
@@ -39,6 +40,14 @@ typedef struct tide_tui_operator {
     int64_t begin;                                 ///< on the axis
     uint64_t makes_bytes, frees_bytes, live_bytes; ///< live: highest while it runs
 } tide_tui_operator;
+
+/// A row of the call tree: calls that have no branch between them.
+typedef struct tide_tui_stack_row {
+    uint32_t head, tail; ///< first and last call
+    uint32_t level;      ///< rows above it
+    uint32_t caller;     ///< the row; UINT32_MAX: none
+    bool has_callees, is_open;
+} tide_tui_stack_row;
 
 /// What a range of time is made of (v).
 typedef struct tide_tui_range_facts {
@@ -105,6 +114,9 @@ typedef struct tide_tui_scene {
     size_t n_advice;
     const tide_tui_operator *operators; ///< [n_operators]
     size_t n_operators;
+    const tide_call_tree *call_tree;      ///< NULL: not known yet
+    const tide_tui_stack_row *stack_rows; ///< [n_stack_rows] those that are not folded away
+    size_t n_stack_rows;
     bool has_selection;
     tide_item_facts selection; ///< the selected item
     bool beside_unknown;       ///< the following four are not known: too many blocks to keep all their places
@@ -143,8 +155,8 @@ tide_status tide_tui_scene_make(tide_tui_query_cache *cache, tide_tui_state *st,
 /// Where plan and bound stand beside the curve as it is shown, with weights or without.
 tide_levels tide_tui_scene_levels(const tide_tui_scene *s);
 /// Rows of a list that state->pane_row counts: TABLE live items, OPERATORS steps, POOLS pools and then leaks, COMPARE
-/// changes, WHATIF advice. 0 for panes whose rows are not in pane_row, and for EXPLAIN, whose lines depend on its width
-/// (tui/draw/panes.h).
+/// changes, WHATIF advice, STACKS rows of the call tree. 0 for panes whose rows are not in pane_row, and for EXPLAIN,
+/// whose lines depend on its width (tui/draw/panes.h).
 size_t tide_tui_scene_rows(const tide_tui_scene *s, tide_tui_pane pane);
 /// The selected one, inside its list.
 size_t tide_tui_scene_row(const tide_tui_scene *s, tide_tui_pane pane);

@@ -25,6 +25,7 @@ tide_status tide__scene_pools_b(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_compare(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_advice(tide__frame *f) TIDE_NODISCARD;
 tide_status tide__scene_operators(tide__frame *f) TIDE_NODISCARD;
+tide_status tide__scene_stacks(tide__frame *f) TIDE_NODISCARD;
 
 /// `t` of A's axis on the axis of B: both count from their begin; an axis of steps beside one of times is stretched to
 /// the same length.

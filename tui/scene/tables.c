@@ -257,6 +257,64 @@ static const tide_column advice_columns[] = {
 };
 static const tide_column edit_columns[] = {{"edit", "edit", TEXT, .get = edit_text}};
 
+// ---- call stacks ----
+
+typedef struct stack_row {
+    const tide_call *call; ///< the last of the row
+    uint64_t number, caller, level;
+    char name[256];
+} stack_row;
+_Static_assert(sizeof(stack_row) <= TIDE_ROW_BYTES, "a row of the tree has room");
+
+static void stack_bytes(const void *row, tide_cell *v) { tide_cell_bytes(v, ((const stack_row *)row)->call->bytes); }
+static void stack_own(const void *row, tide_cell *v) { tide_cell_bytes(v, ((const stack_row *)row)->call->own_bytes); }
+static void stack_blocks(const void *row, tide_cell *v) {
+    tide_cell_count(v, ((const stack_row *)row)->call->n_blocks);
+}
+static void stack_share(const void *row, tide_cell *v) {
+    tide_cell_share(v, ((const stack_row *)row)->call->bytes, scene_of(v->table)->call_tree->bytes);
+}
+static void call_name(const void *row, tide_cell *v) { tide_cell_text(v, ((const stack_row *)row)->call->name); }
+
+static const tide_column stack_columns[] = {
+    {"calls", "calls", TEXT, TIDE_TEXT_AT(stack_row, name)}, {"level", "level", COUNT, TIDE_AT(stack_row, level)},
+    {"size_bytes", "bytes", BYTES, .get = stack_bytes},      {"share", "share", TIDE_UNIT_SHARE, .get = stack_share},
+    {"own_bytes", "own", BYTES, .get = stack_own},           {"blocks", "blocks", COUNT, .get = stack_blocks},
+};
+static const void *stack_row_at(const tide_table *t, size_t i, void *room) {
+    const tide_tui_scene *s = scene_of(t);
+    const tide_tui_stack_row *from = &s->stack_rows[i];
+    stack_row *r = room;
+    tide_text text = {0};
+    *r = (stack_row){.call = &s->call_tree->calls.calls[from->tail], .level = from->level};
+    tide_call_tree_say(s->call_tree, from->head, " > ", &text, NULL);
+    snprintf(r->name, sizeof r->name, "%s", tide_text_str(&text));
+    tide_text_deinit(&text);
+    return r;
+}
+
+static const tide_column call_columns[] = {
+    {"call", "call", COUNT, TIDE_AT(stack_row, number)},
+    {"caller", "called by", COUNT, TIDE_AT(stack_row, caller)},
+    {"name", "name", TEXT, .get = call_name},
+    {"size_bytes", "bytes", BYTES, .get = stack_bytes},
+    {"own_bytes", "own", BYTES, .get = stack_own},
+    {"blocks", "blocks", COUNT, .get = stack_blocks},
+};
+static const void *call_row_at(const tide_table *t, size_t i, void *room) {
+    stack_row *r = room;
+    *r = (stack_row){.call = &scene_of(t)->call_tree->calls.calls[i + 1], .number = i + 1};
+    r->caller = r->call->parent > 0 ? r->call->parent : UINT64_MAX;
+    return r;
+}
+
+static size_t stack_sheets(const tide_tui_scene *s, tide_table *out) {
+    const size_t n_calls = s->call_tree != NULL ? s->call_tree->calls.n - 1 : 0;
+    out[0] = SHEET("rows", s, stack_columns, s->n_stack_rows, .row = stack_row_at);
+    out[1] = SHEET("calls", s, call_columns, n_calls, .row = call_row_at);
+    return 2;
+}
+
 // ---- all of them ----
 
 static tide_table gantt(const tide_tui_scene *s) {
@@ -325,6 +383,8 @@ size_t tide_tui_sheets_of(const tide_tui_scene *s, tide_tui_pane pane, tide_tui_
         out[n++] = SHEET("advice", s, advice_columns, s->n_advice, ROWS_OF(s->advice));
         out[n++] = SHEET("edits", s, edit_columns, s->state->n_edits, ROWS_OF(s->state->edits));
         return n;
+    case TIDE_TUI_PANE_STACKS:
+        return stack_sheets(s, out);
     default:
         return item_sheets(s, pane, out);
     }

@@ -14,6 +14,7 @@
 //     explain     parts, by_owner, by_kind, live, without, ways
 //     compare     rows, by_owner, by_kind
 //     whatif      advice, edits
+//     stacks      rows (of the tree, as far as it is open), calls (all of them)
 //     details     rows (one: the selection)
 #ifndef TIDE_TUI_SCENE_TABLES_H
 #define TIDE_TUI_SCENE_TABLES_H

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-enum { TIDE_TUI_MAX_REQUESTS = 26, TIDE_TUI_WAIT_MS = 5 };
+enum { TIDE_TUI_MAX_REQUESTS = 27, TIDE_TUI_WAIT_MS = 5 };
 
 typedef struct tide_tui_worker tide_tui_worker;
 

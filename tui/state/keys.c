@@ -46,6 +46,7 @@
 #define KEYS_VIEW_3 '3', 'e'
 #define KEYS_VIEW_4 '4'
 #define KEYS_VIEW_5 '5', 'c'
+#define KEYS_VIEW_6 '6'
 #define KEYS_REQUEST 'r'
 #define KEYS_KIND 'K'
 #define KEYS_BANDS 'b'

@@ -64,8 +64,8 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
 #define TIDE_TUI_ACTION_MAP(XX)                                                                                        \
     XX(ROW_UP, "up", "", "row up", MOVE)                                                                               \
     XX(ROW_DOWN, "down", "", "row down", MOVE)                                                                         \
-    XX(TIME_LEFT, "left", "", "cursor one column left", MOVE)                                                          \
-    XX(TIME_RIGHT, "right", "", "cursor one column right", MOVE)                                                       \
+    XX(TIME_LEFT, "left", "", "cursor one column left; in call stacks: close", MOVE)                                   \
+    XX(TIME_RIGHT, "right", "", "cursor one column right; in call stacks: open", MOVE)                                 \
     XX(PAGE_BACK, "page-up", "", "a page up", MOVE)                                                                    \
     XX(PAGE_ON, "page-down", "", "a page down", MOVE)                                                                  \
     XX(FIRST, "first", "", "first row", MOVE)                                                                          \
@@ -92,11 +92,12 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(NEXT_PANE, "next-pane", "", "next pane", VIEW)                                                                  \
     XX(PREVIOUS_PANE, "previous-pane", "", "previous pane", VIEW)                                                      \
     XX(PANE, "pane", "NAME", "put the focus on a pane", VIEW)                                                          \
-    XX(VIEW_1, "view", "[1-5|NAME]", "lifetimes; :view takes any", VIEW)                                               \
+    XX(VIEW_1, "view", "[1-6|NAME]", "lifetimes; :view takes any", VIEW)                                               \
     XX(VIEW_2, "memory", "", "memory: addresses over time", VIEW)                                                      \
     XX(VIEW_3, "explain", "", "peak: why it is so much", VIEW)                                                         \
     XX(VIEW_4, "allocators", "", "allocators and leaks", VIEW)                                                         \
     XX(VIEW_5, "compare", "[FILE|exec:I exec:J]", "A and B; two executions", VIEW)                                     \
+    XX(VIEW_6, "stacks", "", "call stacks: who asked for what is alive", VIEW)                                         \
     XX(REQUEST, "request", "SIZE", "would a pool serve SIZE (all: what is free); 0: off", VIEW)                        \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
     XX(BANDS, "bands", "[BY]", "curve by kind, operator, pool, tensor", VIEW)                                          \

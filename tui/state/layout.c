@@ -8,6 +8,8 @@
 //     | gantt   |    | map         |    | explain | whatif |  | pools     |  | compare |
 //     | details |    | table | det.|    |         | table  |  | operators |  | gantt   |
 //
+// and as allocators: stacks over table.
+//
 // A pane that has the focus and is not of the preset takes the upper place, over the preset's first list.
 #include "tui/state/layout.h"
 
@@ -52,6 +54,7 @@ int tide_tui_preset_panes(tide_tui_preset preset, tide_tui_pane out[TIDE_TUI_N_P
                                         TIDE_TUI_N_PANES},
         [TIDE_TUI_PRESET_COMPARISON] = {TIDE_TUI_PANE_CURVE, TIDE_TUI_PANE_COMPARE, TIDE_TUI_PANE_GANTT,
                                         TIDE_TUI_N_PANES},
+        [TIDE_TUI_PRESET_STACKS] = {TIDE_TUI_PANE_CURVE, TIDE_TUI_PANE_STACKS, TIDE_TUI_PANE_TABLE, TIDE_TUI_N_PANES},
     };
     int n = 0;
     if (preset >= TIDE_TUI_N_PRESETS) return 0;
@@ -125,6 +128,12 @@ static void put_preset(tide_tui_layout *l, tide_tui_rect r, tide_tui_preset pres
             p[TIDE_TUI_PANE_COMPARE] = r;
         else
             stack(r, r.h * (r.h < 16 ? 50 : 45) / 100, &p[TIDE_TUI_PANE_COMPARE], &p[TIDE_TUI_PANE_GANTT]);
+        break;
+    case TIDE_TUI_PRESET_STACKS:
+        if (r.h < 16 && focus != TIDE_TUI_PANE_TABLE) // calls rather than some blocks
+            p[TIDE_TUI_PANE_STACKS] = r;
+        else
+            stack(r, r.h * (r.h < 16 ? 50 : 25) / 100, &p[TIDE_TUI_PANE_STACKS], &p[TIDE_TUI_PANE_TABLE]);
         break;
     default:
         stack(r, clamp(r.h / 3, 4, 9), &p[TIDE_TUI_PANE_GANTT], &p[TIDE_TUI_PANE_DETAILS]);

@@ -45,6 +45,7 @@ enum {
     XX(EXPLAIN, "explain", "why it is so much at the cursor")                                                          \
     XX(COMPARE, "compare", "A and B")                                                                                  \
     XX(WHATIF, "whatif", "edits, and what would lower the peak")                                                       \
+    XX(STACKS, "stacks", "call stacks of what is alive at the cursor")                                                 \
     XX(DETAILS, "details", "the selection")
 typedef enum tide_tui_pane {
 #define XX(name, text, what) TIDE_TUI_PANE_##name,
@@ -55,13 +56,14 @@ typedef enum tide_tui_pane {
 const char *tide_tui_pane_name(tide_tui_pane pane);
 const char *tide_tui_pane_what(tide_tui_pane pane);
 
-/// Keys 1 to 5.
+/// Keys 1 to 6.
 #define TIDE_TUI_PRESET_MAP(XX)                                                                                        \
     XX(LIFETIMES, "lifetimes")   /* curve, gantt, details */                                                           \
     XX(MEMORY, "memory")         /* curve, map, table, details */                                                      \
     XX(PEAK, "peak")             /* curve, explain, what-if, table */                                                  \
     XX(ALLOCATORS, "allocators") /* curve, pools, operators */                                                         \
-    XX(COMPARISON, "comparison") /* both curves, compare, gantt */
+    XX(COMPARISON, "comparison") /* both curves, compare, gantt */                                                     \
+    XX(STACKS, "stacks")         /* curve, stacks, table */
 typedef enum tide_tui_preset {
 #define XX(name, text) TIDE_TUI_PRESET_##name,
     TIDE_TUI_PRESET_MAP(XX)

@@ -44,6 +44,7 @@ static void assert_is_valid(const tide_tui_state *st) {
     TIDE_ASSERT(st->curve_kind >= -1 && st->curve_kind < TIDE_N_KINDS);
     TIDE_ASSERT(st->bands_by >= -1 && st->bands_by < (int)TIDE_N_BAND_BYS);
     TIDE_ASSERT(st->n_filters <= TIDE_TUI_MAX_FILTERS && st->n_edits <= TIDE_TUI_MAX_EDITS);
+    TIDE_ASSERT(st->n_folds <= TIDE_TUI_MAX_FOLDS);
     TIDE_ASSERT(st->n_marks <= TIDE_TUI_MAX_MARKS && st->n_history <= TIDE_TUI_MAX_HISTORY);
     TIDE_ASSERT(st->history_at <= st->n_history && st->text_at <= strlen(st->text));
     TIDE_ASSERT(st->overlay_row >= 0 && st->overlay_row < TIDE_TUI_N_SETTINGS && st->overlay_top >= 0);
@@ -101,6 +102,22 @@ void tide_tui_say(tide_tui_state *st, bool is_error, const char *format, ...) {
     (void)vsnprintf(st->message, sizeof st->message, format, args);
     va_end(args);
     st->message_is_error = is_error;
+}
+
+// ---- call stacks ----
+
+bool tide_tui_fold_of(const tide_tui_state *st, uint64_t key, bool otherwise) {
+    for (size_t i = 0; i < st->n_folds; i++)
+        if (st->folds[i].key == key) return st->folds[i].is_open;
+    return otherwise;
+}
+
+void tide_tui_set_fold(tide_tui_state *st, uint64_t key, bool is_open) {
+    size_t at = 0;
+    while (at < st->n_folds && st->folds[at].key != key) at++;
+    if (at == TIDE_TUI_MAX_FOLDS) at = 0;
+    if (at < st->n_folds) memmove(&st->folds[at], &st->folds[at + 1], (--st->n_folds - at) * sizeof st->folds[0]);
+    st->folds[st->n_folds++] = (tide_tui_fold){key, is_open};
 }
 
 // ---- lists ----

@@ -96,6 +96,14 @@ typedef struct tide_tui_mark {
     char text[64];
 } tide_tui_mark;
 
+enum { TIDE_TUI_MAX_FOLDS = 256 };
+/// A row of the call tree that was opened or closed, by its key (analysis/call_tree.h); without one it is open where it
+/// holds a tenth of what has a stack.
+typedef struct tide_tui_fold {
+    uint64_t key;
+    bool is_open;
+} tide_tui_fold;
+
 typedef enum tide_tui_side { TIDE_TUI_A, TIDE_TUI_B } tide_tui_side;
 
 typedef struct tide_tui_state {
@@ -153,6 +161,11 @@ typedef struct tide_tui_state {
     size_t pane_row[TIDE_TUI_N_PANES], pane_top[TIDE_TUI_N_PANES]; ///< selection of the other lists:
                                                                    ///< tui/draw/panes.h
 
+    // ---- call stacks ----
+    tide_tui_fold folds[TIDE_TUI_MAX_FOLDS]; ///< the newest last; past the limit the oldest is forgotten
+    size_t n_folds;
+    uint64_t stack_at; ///< key of the selected row: it stays, where it is there at another moment too; 0: none
+
     // ---- search, marks, edits ----
     char search[TIDE_TUI_MAX_PROMPT]; ///< "": none
     tide_tui_mark marks[TIDE_TUI_MAX_MARKS];
@@ -190,6 +203,9 @@ uint64_t tide_tui_weights_bytes(const tide_subject_facts *f);
 bool tide_tui_folds_on_opening(const tide_subject_facts *f);
 /// The kinds that the curve is of, as of a tide_curve_key.
 int tide_tui_curve_kinds(const tide_tui_state *st);
+/// Whether a row of the call tree was opened, or closed; `otherwise`: neither.
+bool tide_tui_fold_of(const tide_tui_state *st, uint64_t key, bool otherwise);
+void tide_tui_set_fold(tide_tui_state *st, uint64_t key, bool is_open);
 /// The order of rows as they are shown.
 tide_row_sort tide_tui_row_sort(const tide_tui_state *st);
 /// The moment of the cursor.
