@@ -335,6 +335,17 @@ static void add_devices(const tide_report *r, const tide_report_side *s, const c
 
 // ---- call stacks ----
 
+/// The picture that the page's script makes in place of the still one.
+static void add_flame(const char *of, const char *side, tide_text *out) {
+    tide_text_addf(out,
+                   "<div class=\"flame\" data-side=\"%d\" hidden>\n<div class=\"tools\"><label>Search calls <input "
+                   "type=\"search\"></label> <span role=\"status\"></span></div>\n<p class=\"mute\">A click, or "
+                   "Enter, zooms to a call; Esc goes back to its caller, arrows go from call to call.</p>\n<div "
+                   "class=\"crumbs\" role=\"group\" aria-label=\"Zoomed to%s\"></div>\n<div class=\"scroll\"><svg "
+                   "role=\"tree\" aria-label=\"Calls and what they hold at the peak%s\"></svg></div>\n</div>\n",
+                   of[0] == 'b', side, side);
+}
+
 static void add_stacks(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
     char bytes[24];
     if (s->n_stacks == 0) return;
@@ -348,12 +359,16 @@ static void add_stacks(const tide_report *r, const tide_report_side *s, const ch
         if (tide_report_is_no_stack(&s->stacks[i]))
             tide_text_addf(out, " %s more tell no stack.",
                            tide_format_bytes(s->stacks[i].requested_bytes, bytes, sizeof bytes));
-    tide_text_addf(out, "</p>\n<div class=\"scroll\" role=\"region\" aria-label=\"Call stacks%s\" tabindex=\"0\">\n",
+    tide_text_add(out, "</p>\n");
+    add_flame(of, side, out);
+    tide_text_addf(out,
+                   "<div class=\"still\">\n<div class=\"scroll\" role=\"region\" aria-label=\"Call stacks%s\" "
+                   "tabindex=\"0\">\n",
                    side);
     tide_report_add_picture(tide_report_svg_stacks, r, s,
                             "What is live at the peak by call stack; the table of call stacks has the numbers", -1,
                             out);
-    tide_text_add(out, "</div>\n</section>\n");
+    tide_text_add(out, "</div>\n</div>\n</section>\n");
 }
 
 // ---- all ----

@@ -509,6 +509,19 @@ static void time_if(tide_json_out *j, const char *key, const tide_report_side *s
     tide_json_u64_if(j, key, known, known ? tide_report_time(s->facts, t) : 0);
 }
 
+/// Call stacks that are known, and what is live at the peak by each.
+static void add_stacks(tide_json_out *j, const tide_report_side *s) {
+    tide_json_open(j, "stacks", '[');
+    for (size_t i = 0; i < s->n_stacks; i++) {
+        if (tide_report_is_no_stack(&s->stacks[i])) continue;
+        tide_json_open_flat(j, NULL, '[');
+        tide_json_text(j, NULL, s->stacks[i].key);
+        tide_json_u64(j, NULL, s->stacks[i].requested_bytes);
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, ']');
+}
+
 static void add_rooms(tide_json_out *j, const tide_report_side *s) {
     tide_json_open(j, "rooms", '[');
     for (size_t i = 0; i < s->n_rooms; i++) {
@@ -569,6 +582,7 @@ static void add_pools(tide_json_out *j, const tide_report_side *s) {
     }
     tide_json_close(j, ']');
     add_rooms(j, s);
+    add_stacks(j, s);
     tide_json_open(j, "buffers", '[');
     for (size_t i = 0; i < s->n_buffers; i++) {
         const tide_report_buffer *b = &s->buffers[i];

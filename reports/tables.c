@@ -263,7 +263,7 @@ static const tide_column setting_columns[] = {
     {"change_bytes", "Than recorded", TIDE_UNIT_CHANGE, .get = setting_change},
     {"share", "Of it", TIDE_UNIT_SHARE, .get = setting_share},
     {"failed", "Failed requests", COUNT, TIDE_AT(tide_report_setting, n_failed)},
-    {"note", "", TEXT, TIDE_TEXT_AT(tide_report_setting, note)},
+    {"note", "Note", TEXT, TIDE_TEXT_AT(tide_report_setting, note)},
 };
 
 static tide_table settings(const tide_report_side *s) {

@@ -22,6 +22,7 @@ function start() {
   startMoments();
   startExport();
   startPools();
+  startStacks();
   onChange(draw);
   onChange(drawTable);
   if (state.sel >= 0) reveal(state.sel);

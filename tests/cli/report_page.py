@@ -71,6 +71,80 @@ class InBrowser(Case):
             self.assertTrue(url.startswith(("file://", "about:", "data:", *self.local)), f"the page asked for {url}")
         super().tearDown()
 
+    def check_accessibility(self, name, part="html"):
+        tool = next((path for path in AXE if path.exists()), None)
+        if tool is None:
+            self.skipTest("axe-core is not installed (scripts/deps.sh test installs it where npm is)")
+        self.b.js(tool.read_text())
+        found = self.b.js_async(f"const done = arguments[0]; axe.run('{part}', {{resultTypes: ['violations']}}).then("
+                                "r => done(r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html)])),"
+                                "e => done([['failed', String(e), []]]));")
+        self.assertEqual(found, [], name)
+
+
+SNAPSHOTS = SHARED / "data" / "snapshots"
+
+
+@unittest.skipUnless(SNAPSHOTS.is_dir(), "the folder of shared snapshots is not there")
+class Calls(InBrowser):
+    """The picture of call stacks: zoom by pointer and keys, the way back, the search; against the JSON of the report."""
+    SAID = "return document.querySelector('.flame [role=status]').textContent"
+    BOXES = ("return [...document.querySelectorAll('.flame g')].map(g => [g.getAttribute('aria-label'), +g.getAttribute('aria-level'),"
+             " +g.querySelector('rect').getAttribute('width')])")
+    CRUMBS = "return [...document.querySelectorAll('.crumbs button')].map(b => b.textContent)"
+    AT = "return document.activeElement.getAttribute('aria-label')"
+
+    def test_zoom_and_search(self):
+        path = SNAPSHOTS / "memory_ctx128_fullstep.pickle"
+        page = self.report(path)
+        self.ok("report", path, "-o", self.dir / "r.json")
+        rows = json.loads((self.dir / "r.json").read_text())["sides"][0]["peak_by_stack"]
+        stacks = [(r["stack"].split("; "), r["bytes"]) for r in rows if r["stack"] != "(no stack)"]
+        whole = sum(n for _, n in stacks)
+        below = lambda *lines: sum(n for stack, n in stacks if tuple(stack[:len(lines)]) == lines)
+        share = lambda n: f"{100 * n / whole:.1f} %"
+        self.open(page)
+        # The widths of the outermost calls are their bytes.
+        boxes = self.b.js(self.BOXES)
+        full = boxes[0][2] + 1
+        for label, level, width in boxes:
+            if level == 2:
+                name = label.rsplit(", ", 2)[0]
+                self.assertAlmostEqual((width + 1) / full, below(name) / whole, delta=0.01, msg=name)
+                self.assertTrue(label.endswith(", " + share(below(name))), label)
+        # Down the widest call with keys, and back.
+        first, second, third = max(((tuple(s[:3]), below(*s[:3])) for s, _ in stacks if len(s) > 2), key=lambda x: x[1])[0]
+        self.b.keys("ArrowDown", "ArrowDown", "ArrowDown", css=".flame g[tabindex='0']")
+        self.assertTrue(self.b.js(self.AT).startswith(third + ", "), self.b.js(self.AT))
+        self.b.keys("Enter", css=".flame g[tabindex='0']")
+        self.assertEqual(self.b.js(self.CRUMBS), ["all", first, second, third])
+        self.assertTrue(self.b.js(self.SAID).startswith(third + ": "), self.b.js(self.SAID))
+        zoomed = [w for label, level, w in self.b.js(self.BOXES) if level == 4]
+        self.assertEqual((len(zoomed), zoomed[0] + 1), (1, full))
+        self.b.keys("Escape", css=".flame g[tabindex='0']")
+        self.assertEqual(self.b.js(self.CRUMBS), ["all", first, second])
+        self.assertTrue(self.b.js(self.AT).startswith(second + ", "))
+        self.b.click(".crumbs button")
+        self.assertEqual(self.b.js(self.CRUMBS), ["all"])
+        self.assertEqual(self.b.js(self.BOXES), boxes)
+        # What matches, each byte once.
+        self.b.type(".flame input", "OPTIMIZERS")
+        found = {line for stack, _ in stacks for line in stack if "optimizers" in line}
+        held = sum(n for stack, n in stacks if any("optimizers" in line for line in stack))
+        self.assertRegex(self.b.js(self.SAID), rf"^{len(found)} lines match and hold .*, {re.escape(share(held))},")
+        self.assertGreater(self.b.js("return document.querySelectorAll('.flame rect.hit').length"), 1)
+        for dark in (False, True):
+            self.b.media(dark=dark)
+            self.check_accessibility("dark" if dark else "light", ".stacks")
+
+    def test_still_without_scripts(self):
+        """In print, and where scripts are off, the still picture stands there."""
+        self.open(self.report(SNAPSHOTS / "memory_ctx128_forward_.pickle"))
+        shown = "return [...document.querySelectorAll('.stacks .still, .stacks .flame')].map(e => [e.className, e.offsetHeight > 0])"
+        self.assertEqual(dict(self.b.js(shown)), {"flame": True, "still": False})
+        self.b.media("print")
+        self.assertEqual(dict(self.b.js(shown)), {"flame": False, "still": True})
+
 
 class Page(InBrowser):
     # ---- numbers ----
@@ -574,16 +648,6 @@ class Page(InBrowser):
             self.assertNotIn("\u2026", text)
 
     # ---- accessibility ----
-
-    def check_accessibility(self, name):
-        tool = next((path for path in AXE if path.exists()), None)
-        if tool is None:
-            self.skipTest("axe-core is not installed (scripts/deps.sh test installs it where npm is)")
-        self.b.js(tool.read_text())
-        found = self.b.js_async("const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then("
-                                "r => done(r.violations.map(v => [v.id, v.help, v.nodes.slice(0, 3).map(n => n.html)])),"
-                                "e => done([['failed', String(e), []]]));")
-        self.assertEqual(found, [], name)
 
     def test_accessible(self):
         page = self.report(LENET)
