@@ -245,10 +245,20 @@ function emptySince(s, room) {
   const last = room.blocks.reduce((most, b) => Math.max(most, Math.min(b.end, room.end)), room.begin);
   return last < Math.min(room.end, s.span) ? last : null;
 }
+/// Segments of a pool that were there when the axis begins, where there are several, are one: {pool, bytes, n}. The others follow.
+function growthOf(s) {
+  const list = s.rooms.filter((r) => !s.pools[r.pool].planned).sort((a, b) => a.begin - b.begin), before = new Map();
+  for (const r of list) if (r.begin <= 0) before.set(r.pool, [...(before.get(r.pool) || []), r]);
+  const isFolded = (r) => r.begin <= 0 && before.get(r.pool).length > 1;
+  const folded = [...before].filter(([, rooms]) => rooms.length > 1).map(([pool, rooms]) => ({pool, bytes: rooms.reduce((sum, r) => sum + r.bytes, 0), n: rooms.length}));
+  return [...folded, ...list.filter((r) => !isFolded(r))];
+}
 function drawGrowth() {
-  const s = here(), list = s.rooms.filter((r) => !s.pools[r.pool].planned).sort((a, b) => a.begin - b.begin), when = (t) => (t === null || t === Infinity ? '' : momentButton(s, t));
+  const s = here(), list = growthOf(s), when = (t) => (t === null || t === Infinity ? '' : momentButton(s, t));
+  const cells = (r) => (r.n ? [momentButton(s, 0), poolName(s, r.pool), {bytes: r.bytes}, r.n.toLocaleString('en') + ' segments that were there from the begin', '', '', '']
+    : [momentButton(s, r.begin), poolName(s, r.pool), {bytes: r.bytes}, r.why || '', when(r.end), when(emptySince(s, r)), when(spareSince(s, r))]);
   el('pools-growth').replaceChildren(...(list.length ? [heading('Where pools grew'), tableOf(['Taken at', 'Pool', 'Bytes', 'For', 'Given back', 'Empty since', 'So much spare since'],
-    list.slice(0, 500).map((r) => [momentButton(s, r.begin), poolName(s, r.pool), {bytes: r.bytes}, r.why || '', when(r.end), when(emptySince(s, r)), when(spareSince(s, r))]), 'Where pools grew')] : []));
+    list.slice(0, 500).map(cells), 'Where pools grew')] : []));
 }
 function heading(words) { const h = document.createElement('h4'); h.textContent = words; return h; }
 

@@ -1190,6 +1190,26 @@ class Real(Made):
                 if want > 20:
                     self.assertAlmostEqual(wide[said, depth] / want, 1, delta=0.08, msg=(said, depth))
 
+    def test_the_bar_of_the_peak(self):
+        """Blocks of one name and one operator are one part of it: as many and as much as `trace` lists one by one."""
+        for path in sorted(SNAPSHOTS.glob("*.pickle")):
+            self.ok("report", path, "-o", self.dir / "r.html")
+            page = (self.dir / "r.html").read_text()
+            bar = page[page.index('class="peakbar"'):]
+            parts = re.findall("<li>.*?<bdi>(.*?)</bdi></a> <b>(.*?)</b>", bar[:bar.index("</ol>")])
+            sites = collections.defaultdict(list)
+            for b in self.json("trace", path, "--at", "peak", "--rows", 0)["blocks"]:
+                sites[b["name"], b["scope"]].append(b["requested_bytes"])
+            largest = sorted(map(sum, sites.values()), reverse=True)[:10]
+            names = [html.unescape(name) for name, _ in parts]
+            count = len(sites["before recording", ""] or sites["before recording", None])
+            self.assertIn(f"before recording ({count})", names)
+            self.assertEqual(sum(name.startswith("before recording") for name in names), 1)
+            held = [size for _, size in parts[:len(largest)]]
+            for size, want in zip(held, largest):
+                number, unit = size.split()
+                self.assertAlmostEqual(float(number), want / 1024 ** ["B", "KiB", "MiB", "GiB"].index(unit), delta=0.006, msg=path.name)
+
     def test_other_settings(self):
         """The report tries settings of the allocator; its figures are those of replays, and the recorded ones where there
         are no settings."""
