@@ -66,17 +66,18 @@ static inline tide_status ask_run(tide_trace *t, int64_t run, tide_error *err) {
 static inline tide_status ask_moments(tide_trace *t, uint64_t t0, uint64_t t1, tide_error *err) {
     tide_status first = TIDE_OK;
     tide_live_set set = {0}, other = {0};
-    tide_group *groups = NULL;
+    tide_group *groups = NULL, *functions = NULL;
     tide_group_change *changes = NULL;
     tide_trace_mark *marks = NULL;
     uint64_t bytes, event, t_ns, min_bytes[16], max_bytes[16];
-    size_t n = 0, n_groups = 0, n_changes = 0;
+    size_t n = 0, n_groups = 0, n_functions = 0, n_changes = 0;
     enum { AT_ONCE = 500 }; // each call begins with the chunk that it is in
     static tide_trace_event events[AT_ONCE];
     ASK(tide_trace_live_at(t, -1, t1, &bytes, &own));
     ASK(tide_trace_live_set(t, t1, &set, &own));
     ASK(tide_trace_alive_between(t, t0, t1, &other, &own));
     ASK(tide_live_set_group(&set, TIDE_BY_SCOPE, &groups, &n_groups, &own));
+    ASK(tide_live_set_group(&set, TIDE_BY_FUNCTION, &functions, &n_functions, &own));
     ASK(tide_live_set_compare(&set, &other, TIDE_BY_NAME, &changes, &n_changes, &own));
     ASK(tide_trace_peak_between(t, -1, NULL, t0, t1, &bytes, &event, &t_ns, &own));
     ASK(tide_trace_columns(t, -1, NULL, t0, t1, 16, TIDE_COLUMNS_EXACT, min_bytes, max_bytes, &own));
@@ -90,6 +91,7 @@ static inline tide_status ask_moments(tide_trace *t, uint64_t t0, uint64_t t1, t
     tide_trace_marks_free(marks);
     tide_group_changes_free(changes, n_changes);
     tide_groups_free(groups, n_groups);
+    tide_groups_free(functions, n_functions);
     tide_live_set_deinit(&set);
     tide_live_set_deinit(&other);
     return first;
