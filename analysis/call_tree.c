@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 
@@ -14,6 +15,7 @@ static void find_keys(tide_call_tree *t) {
     t->keys[0] = 1;
     for (size_t i = 1; i < t->calls.n; i++) {
         const tide_call *c = &t->calls.calls[i];
+        TIDE_ASSERT(c->parent < i);
         t->keys[i] = tide_hash_text(tide_hash_u64(TIDE_HASH_START, t->keys[c->parent]), c->name) | 1;
     }
 }
@@ -31,6 +33,7 @@ static tide_status own_names(tide_call_tree *t, tide_error *err) {
         t->calls.calls[i].name = at;
         at += n;
     }
+    TIDE_ASSERT(at == t->text + n_bytes - 1);
     find_keys(t);
     return TIDE_OK;
 }

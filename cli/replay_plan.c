@@ -88,6 +88,7 @@ static tide_status to_lifetimes(const collecting *c, uint64_t align_bytes, tide_
     for (size_t i = 0; i < c->n; i++) {
         char name[512];
         const row *r = &c->rows[i];
+        TIDE_ASSERT(r->end < 0 || (r->begin < r->end && r->end <= (int64_t)c->n));
         name_row(c, i, name, sizeof name);
         const uint64_t usual =
             tide_device_equal(r->device, TIDE_CPU) ? MALLOC_ALIGN_BYTES : CLI_REPLAY_PLAN_ALIGN_BYTES;

@@ -32,10 +32,12 @@ tide_status tide_report_find_stacks(tide_report_side *s, tide_error *err) {
     tide_live_set live = {0};
     TIDE_TRY(tide_trace_live_set_after(t, s->facts->peak.event, &live, err));
     tide_status st = tide_live_set_group(&live, TIDE_BY_STACK, &s->stacks, &s->n_stacks, err);
-    if (st == TIDE_OK) st = tide_live_set_group(&live, TIDE_BY_FUNCTION, &s->functions, &s->n_functions, err);
+    const bool none = s->n_stacks == 1 && tide_report_is_no_stack(&s->stacks[0]); // no block of it tells one
+    if (st == TIDE_OK && none)
+        tide_report_stacks_deinit(s);
+    else if (st == TIDE_OK)
+        st = tide_live_set_group(&live, TIDE_BY_FUNCTION, &s->functions, &s->n_functions, err);
     tide_live_set_deinit(&live);
-    const bool none = st == TIDE_OK && s->n_stacks == 1 && tide_report_is_no_stack(&s->stacks[0]);
-    if (none) tide_report_stacks_deinit(s); // no block of it tells one
     return st;
 }
 

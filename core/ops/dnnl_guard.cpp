@@ -19,6 +19,7 @@
 #include <string_view>
 #include <sys/mman.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/ops/ops.h"
 
@@ -300,6 +301,7 @@ tide_status tide__dnnl_open(tide_error *err) {
 
 #define XX(name, params, args)                                                                                         \
     dnnl_status_t tide__dnnl_##name params {                                                                           \
+        TIDE_ASSERT(is_open.load());                                                                                   \
         const running mark(is_run(#name));                                                                             \
         return guarded([&] { return dnnl.name args; });                                                                \
     }

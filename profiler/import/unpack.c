@@ -11,6 +11,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 
 enum { PACKED_BYTES = 1 << 17, STREAM_BYTES = 1 << 16 };
@@ -43,6 +44,7 @@ static size_t step_zstd(packed *p, char *room, size_t bytes) {
     ZSTD_outBuffer out = {.dst = room, .size = bytes};
     const size_t left = ZSTD_decompressStream(p->zstd, &out, &in);
     if (ZSTD_isError(left)) p->fault = ZSTD_getErrorName(left);
+    TIDE_ASSERT(in.pos >= p->at && in.pos <= p->n && out.pos <= bytes);
     p->at = in.pos;
     p->is_between = left == 0;
     return out.pos;
@@ -55,6 +57,7 @@ static size_t step_gzip(packed *p, char *room, size_t bytes) {
     p->gzip.next_out = (unsigned char *)room;
     p->gzip.avail_out = (unsigned)bytes;
     const int done = inflate(&p->gzip, Z_NO_FLUSH);
+    TIDE_ASSERT(p->gzip.avail_in <= p->n - p->at && p->gzip.avail_out <= bytes);
     p->at = p->n - p->gzip.avail_in;
     p->is_between = done == Z_STREAM_END;
     if (done != Z_OK && done != Z_STREAM_END && done != Z_BUF_ERROR)
@@ -68,9 +71,11 @@ static ssize_t read_packed(void *cookie, char *room, size_t bytes) {
     if (bytes > UINT32_MAX) bytes = UINT32_MAX;
     size_t done = 0;
     while (done == 0 && p->fault == NULL) {
+        const size_t was = p->at;
         // What the library still has inside comes without another byte, so it is asked before the file.
         if (p->at < p->n || !p->is_between)
             done = p->zstd != NULL ? step_zstd(p, room, bytes) : step_gzip(p, room, bytes);
+        if (done == 0 && p->at < p->n && p->at == was && p->fault == NULL) p->fault = "it goes nowhere";
         if (done > 0 || p->fault != NULL || p->at < p->n || refill(p)) continue;
         if (errno != 0) return -1;
         p->owner->is_cut = !p->is_between;

@@ -49,6 +49,7 @@ static uint32_t frame_from(const tree *b, uint32_t id) {
 static tide_status add_call(tree *b, uint32_t parent, uint32_t scope, uint32_t *out) {
     const uint32_t name = kept(b, scope)->name_id;
     const bool is_frame = kept(b, scope)->is_frame;
+    TIDE_ASSERT(parent < b->out.n && name < UINT32_C(1) << 31); // so that no two keys are the same
     const call_place wanted = {.key = ((uint64_t)parent << 32 | (uint64_t)name << 1 | is_frame) + 1,
                                .call = (uint32_t)b->out.n};
     const call_place *found = tide_map_find(&b->places, wanted.key);
@@ -118,6 +119,7 @@ static void sum_up(tide_calls *c) {
         call->n_blocks += call->own_blocks;
         call->bytes += call->own_bytes;
         if (i == 0) break;
+        TIDE_ASSERT(call->parent < i); // callers come before what they called
         parent->n_blocks += call->n_blocks;
         parent->bytes += call->bytes;
     }
@@ -152,6 +154,7 @@ tide_status tide_live_set_calls(const tide_live_set *s, tide_calls *out, tide_er
     tide_status st = add_blocks(&b, s);
     if (st == TIDE_OK) {
         sum_up(&b.out);
+        TIDE_ASSERT(b.out.calls[0].n_blocks + b.out.untold_blocks == s->n);
         st = link_children(&b.out);
     }
     tide_map_deinit(&b.places);

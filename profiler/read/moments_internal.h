@@ -98,15 +98,8 @@ tide_status tide__curve_peak(tide_trace *t, tide__curve *c, int64_t first, int64
 /// What a call stack is grouped by, from scope `scope_id` of a trace outwards; "(no stack)" where there is none:
 /// stacks.c.
 void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, tide_text *key);
-/// The group of a frame alone, by its name; by function, file or library.
-void tide__frame_key(const char *name, tide_group_by by, tide_text *key);
-enum { TIDE__MAX_MODULES = 64 };
-/// The module of a stack in `key`, and where in it each of the modules that it lies in ends, the outermost first.
-/// @return their number, at least 1
-size_t tide__module_keys(const tide_trace *t, uint32_t scope_id, tide_text *key, size_t ends[TIDE__MAX_MODULES]);
-
 /// Fills with_blocks and with_bytes of groups by module, function, file or library, and adds those that allocated
-/// nothing themselves: stack_groups.c. `groups` may move; on failure it is what it was, though not all of it filled.
+/// nothing themselves: stacks.c. `groups` may move; on failure it is what it was, though not all of it filled.
 tide_status tide__groups_add_callees(const tide_live_set *s, tide_group_by by, tide_group **groups, size_t *n,
                                      tide_error *err) TIDE_NODISCARD;
 

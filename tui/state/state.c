@@ -117,6 +117,7 @@ void tide_tui_set_fold(tide_tui_state *st, uint64_t key, bool is_open) {
     while (at < st->n_folds && st->folds[at].key != key) at++;
     if (at == TIDE_TUI_MAX_FOLDS) at = 0;
     if (at < st->n_folds) memmove(&st->folds[at], &st->folds[at + 1], (--st->n_folds - at) * sizeof st->folds[0]);
+    TIDE_ASSERT(st->n_folds < TIDE_TUI_MAX_FOLDS);
     st->folds[st->n_folds++] = (tide_tui_fold){key, is_open};
 }
 

@@ -179,6 +179,7 @@ uint64_t tide_pytorch_round(const tide_pytorch_options *opt, uint64_t bytes) {
     if (bytes < step) return step;
     if (bytes > (uint64_t)INT64_MAX - step) return bytes;
     const uint64_t divisions = divisions_of(opt, bytes);
+    TIDE_ASSERT(tide_pytorch_takes_divisions(divisions));
     if (divisions <= 1 || bytes <= step * divisions) return (bytes + step - 1) / step * step;
     const uint64_t floor = UINT64_C(1) << log2_of(bytes), part = floor >> log2_of(divisions);
     return bytes == floor || part == 0 ? bytes : (bytes + part - 1) / part * part;
