@@ -17,7 +17,6 @@
 
 #include "cli/cli.h"
 #include "core/base/host_alloc.h"
-#include "core/base/version.h"
 #include "core/memory/allocators/allocators.h"
 #include "core/ops/ops.h"
 
@@ -181,7 +180,6 @@ static tide_status open_parts(cli_session *s, const cli_session_options *opt, ti
     s->watched = tide_observer_both(&s->watched_pair);
     s->all_pair = (tide_observer_pair){.a = &s->meter_obs, .b = &s->watched};
     s->all = tide_observer_both(&s->all_pair);
-    if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "tool_version", TIDE_VERSION, err));
     char threads[16];
     snprintf(threads, sizeof threads, "%u", (unsigned)tide_ops_threads());
     if (s->recorder != NULL) TIDE_TRY(tide_recorder_put_meta(s->recorder, "kernel_threads", threads, err));

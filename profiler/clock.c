@@ -10,11 +10,13 @@
 //      +------------------------ ticks
 #include "profiler/clock.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -23,6 +25,26 @@
 #include "core/base/text.h"
 
 __extension__ typedef unsigned __int128 u128;
+
+// ---- whose clock ----
+
+void tide__clock_boot_id(char out[TIDE__BOOT_ID_BYTES]) {
+    memset(out, 0, TIDE__BOOT_ID_BYTES);
+    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    const ssize_t n = read(fd, out, TIDE__BOOT_ID_BYTES - 1);
+    close(fd);
+    const size_t len = n > 0 ? strcspn(out, "\n") : 0;
+    memset(out + len, 0, TIDE__BOOT_ID_BYTES - len);
+}
+
+int64_t tide__clock_wall_ns(void) {
+    struct timespec wall;
+    const uint64_t before = tide_now_ns();
+    clock_gettime(CLOCK_REALTIME, &wall);
+    const uint64_t after = tide_now_ns();
+    return (int64_t)wall.tv_sec * 1000000000 + wall.tv_nsec - (int64_t)(before + (after - before) / 2);
+}
 
 // ---- is there a counter ----
 

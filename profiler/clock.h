@@ -13,6 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { TIDE__BOOT_ID_BYTES = 40 };
+/// Which boot of which machine this is: a CLOCK_MONOTONIC is one clock for as long as that is the same. "": not known.
+/// Takes no memory.
+void tide__clock_boot_id(char out[TIDE__BOOT_ID_BYTES]);
+/// What, added to CLOCK_MONOTONIC, is now the time since 1970 in ns, by the machine's setting of its date.
+int64_t tide__clock_wall_ns(void);
+
 /// Both clocks at one moment.
 typedef struct tide__tick_pair {
     uint64_t ticks, ns;

@@ -56,9 +56,16 @@ static char *command_line(void) {
 static tide_status add_process(tide_recorder *r, tide_error *err) {
     TIDE_TRY(tide__store_begin(r->store, err));
     char *command = command_line();
-    const int32_t rank = recorder_rank(&r->opt);
-    const tide_status st =
-        tide__store_add_process(r->store, getpid(), rank, command, NULL, (int64_t)tide_now_ns(), &r->process_id, err);
+    char boot_id[TIDE__BOOT_ID_BYTES];
+    tide__clock_boot_id(boot_id);
+    const tide__process_row row = {.pid = getpid(),
+                                   .rank = recorder_rank(&r->opt),
+                                   .command = command,
+                                   .boot_id = boot_id[0] != '\0' ? boot_id : NULL,
+                                   .has_wall = true,
+                                   .wall_ns = tide__clock_wall_ns(),
+                                   .begin_ns = (int64_t)tide_now_ns()};
+    const tide_status st = tide__store_add_process(r->store, &row, &r->process_id, err);
     tide_host_free(command);
     return tide__store_end(r->store, st, err);
 }

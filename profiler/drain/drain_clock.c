@@ -6,9 +6,7 @@
 //
 //     pairs   p0 -------- p1 -------- p2 ----- now
 //     ticks        ^ line p0 p1           ^ line p2 now         older than p0: line p0 p1
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "profiler/drain/drain_internal.h"
 
@@ -16,14 +14,11 @@ enum { PAIR_NS = 100 * 1000 * 1000, NEAR_NS = 1000 * 1000 };
 #define PLAIN_TICKS (UINT64_C(1) << 40) ///< some minutes: at less than 8 ns per tick, the ns of so many are below 2^43
 #define PLAIN_NS (UINT64_C(1) << 62)
 
-static bool same_boot(const char *boot_id) {
-    char mine[64] = "";
-    const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return true; // it cannot be known
-    const ssize_t n = read(fd, mine, sizeof mine - 1);
-    close(fd);
-    const size_t len = n > 0 ? strcspn(mine, "\n") : 0;
-    return len == 0 || (strncmp(mine, boot_id, len) == 0 && boot_id[len] == '\0');
+/// Not known: true.
+static bool same_boot(const tide__feed_header *head) {
+    char mine[TIDE__BOOT_ID_BYTES];
+    tide__clock_boot_id(mine);
+    return mine[0] == '\0' || strncmp(mine, head->boot_id, sizeof mine) == 0;
 }
 
 static bool is_later(const tide__tick_pair *a, const tide__tick_pair *b) {
@@ -40,9 +35,7 @@ static void forget_interval(tide__drain_clock *c) { c->lo = c->hi = c->n_plain =
 
 void tide__drain_clock_init(tide__drain_clock *c, const tide__feed_header *head) {
     *c = (tide__drain_clock){.has_ticks = head->has_ticks != 0, .now = head->first[1]};
-    char boot_id[sizeof head->boot_id + 24] = "";
-    memcpy(boot_id, head->boot_id, sizeof head->boot_id);
-    c->is_this_boot = same_boot(boot_id);
+    c->is_this_boot = same_boot(head);
     add_pair(c, &head->first[0]);
     // An earlier drain's, when it was not killed while it wrote them.
     const uint32_t n = atomic_load_explicit(&head->last_n, memory_order_acquire);

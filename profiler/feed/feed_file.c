@@ -129,14 +129,6 @@ tide_status tide__feed_file_add(tide__feed *f, const tide__chunk_entry *entry, v
 
 // ---- whose ----
 
-static void read_boot_id(char out[40]) {
-    char *text;
-    size_t len;
-    if (tide_read_file("/proc/sys/kernel/random/boot_id", 0, &text, &len, NULL) != TIDE_OK) return;
-    snprintf(out, 40, "%.*s", (int)strcspn(text, "\n"), text);
-    tide_host_free(text);
-}
-
 /// All else is zero: the file is new.
 static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uint64_t ring_slots) {
     h->magic = TIDE__FEED_MAGIC;
@@ -151,7 +143,7 @@ static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uin
     h->ring_slots = (uint32_t)ring_slots;
     char process_state;
     if (!tide__process_stat("/proc/self/stat", &process_state, &h->start_ticks)) h->start_ticks = 0;
-    read_boot_id(h->boot_id);
+    tide__clock_boot_id(h->boot_id);
     struct stat st;
     if (stat("/proc/self/ns/pid", &st) == 0) h->pid_namespace = (uint64_t)st.st_ino;
     tide__clock_two_pairs(&h->first[0], &h->first[1]);

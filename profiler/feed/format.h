@@ -88,8 +88,8 @@ typedef struct tide__feed_header {
     int64_t process_id;     ///< row of table process
     uint64_t start_ticks;   ///< of the process, /proc/PID/stat field 22: a later process of the same pid is another one
     uint64_t pid_namespace; ///< inode of /proc/self/ns/pid, 0: not known; in another one the pid says nothing
-    char boot_id[40];       ///< /proc/sys/kernel/random/boot_id: another boot has another clock
-    uint32_t has_ticks;     ///< slots without TIDE__SLOT_NS hold ticks
+    char boot_id[TIDE__BOOT_ID_BYTES]; ///< /proc/sys/kernel/random/boot_id: another boot has another clock
+    uint32_t has_ticks;                ///< slots without TIDE__SLOT_NS hold ticks
     uint32_t ring_slots;
     tide__tick_pair first[2]; ///< when the feed was made
     tide__tick_pair

@@ -403,13 +403,9 @@ static bool is_same_world(const tide__feed_header *h) {
 }
 
 static bool is_other_boot(const tide__feed_header *h) {
-    char *text;
-    size_t len;
-    if (tide_read_file("/proc/sys/kernel/random/boot_id", 0, &text, &len, NULL) != TIDE_OK) return false;
-    text[strcspn(text, "\n")] = '\0';
-    const bool is_other = h->boot_id[0] != '\0' && strncmp(text, h->boot_id, sizeof h->boot_id) != 0;
-    tide_host_free(text);
-    return is_other;
+    char mine[TIDE__BOOT_ID_BYTES];
+    tide__clock_boot_id(mine);
+    return mine[0] != '\0' && h->boot_id[0] != '\0' && strncmp(mine, h->boot_id, sizeof mine) != 0;
 }
 
 /// Whether a process of that pid runs that began when the producer did. Not known: true.

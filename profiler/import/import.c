@@ -82,7 +82,12 @@ static tide_status put_processes(tide__new_trace *out, const char *path, const t
     for (size_t i = 0; i == 0 || i < r->n_processes; i++) {
         int64_t id;
         const int64_t pid = i < r->n_processes ? r->pids[i] : 0;
-        TIDE_TRY(tide__store_add_process(out->store, pid, -1, path, NULL, out->first_ns, &id, err));
+        const tide__process_row row = {.pid = pid,
+                                       .rank = -1,
+                                       .command = path,
+                                       .has_wall = r->format == TIDE_IMPORT_TORCH, // whose times are of the wall clock
+                                       .begin_ns = out->first_ns};
+        TIDE_TRY(tide__store_add_process(out->store, &row, &id, err));
         TIDE_TRY(tide__store_end_process(out->store, id, "closed", out->last_ns, err));
     }
     return TIDE_OK;

@@ -57,26 +57,13 @@ static tide_status name_of(names_reader *r, int64_t id, int64_t *to, tide_error 
     return id > 0 ? tide__damaged_rename(&r->in->names, id, *to, err) : TIDE_OK;
 }
 
-static bool scope_kind(const char *text, int32_t *kind) {
-    static const char *const names[] = {[TIDE_SCOPE_REGION] = "region",
-                                        [TIDE_SCOPE_RUN] = "run",
-                                        [TIDE_SCOPE_OPERATOR] = "operator",
-                                        [TIDE_SCOPE_FRAME] = "frame"};
-    for (int32_t i = 0; i < (int32_t)(sizeof names / sizeof names[0]); i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        *kind = i;
-        return true;
-    }
-    return false;
-}
-
 static tide_status take_scope(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, name, step, parent;
     tide__scope_row scope = {.step = -1};
     bool good = tide__damaged_number(row, 0, 1, INT32_MAX, &id);
     good = tide__damaged_number(row, 1, 1, INT32_MAX, &name) && good;
-    good = scope_kind(tide__sql_text(row, 2), &scope.kind) && good;
+    good = tide__names_scope_kind(tide__sql_text(row, 2), &scope.kind) && good;
     good = tide__damaged_int(row, 3, 0, INT32_MAX, -1, &step) && good;
     good = tide__damaged_int(row, 4, 1, INT32_MAX, 0, &parent) && good && parent < id;
     if (!good) return TIDE_ERR_BAD_INPUT;

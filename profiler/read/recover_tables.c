@@ -50,20 +50,21 @@ static tide_status copy_table(copied *c, const char *insert, const char *table, 
     { 0, INT64_MAX }
 
 tide_status tide__recover_processes(tide__damaged *in, tide__new_trace *out, tide_error *err) {
-    static const int64_t processes[][2] = {ID, COUNT, COUNT, COUNT, {0, INT32_MAX}};
+    static const int64_t processes[][2] = {ID, COUNT, COUNT, COUNT, {0, INT32_MAX}, {INT64_MIN, INT64_MAX}};
     static const int64_t positions[][2] = {ID, {0, INT32_MAX}, COUNT, {0, INT32_MAX}, COUNT};
     static const int64_t totals[][2] = {ID,   {1, TIDE__MAX_DEVICES - 1}, {0, TIDE_N_KINDS - 1}, COUNT, COUNT, COUNT,
                                         COUNT};
     copied c = {.in = in};
     TIDE_TRY(tide__new_trace_sql(out, &c.out, err));
     c.ranges = processes;
-    c.n_numbers = 5;
-    c.n_columns = 8;
+    c.n_numbers = 6;
+    c.n_columns = 11;
     c.n_required = 3;
     TIDE_TRY(copy_table(&c,
-                        "INSERT OR IGNORE INTO process(id, pid, begin_ns, end_ns, rank, command, feed, how) "
-                        "VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
-                        "process", "id", "id, pid, begin_ns, end_ns, rank, command, feed, how", true, err));
+                        "INSERT OR IGNORE INTO process(id, pid, begin_ns, end_ns, rank, wall_ns, command, feed, how, "
+                        "label, boot_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                        "process", "id", "id, pid, begin_ns, end_ns, rank, wall_ns, command, feed, how, label, boot_id",
+                        true, err));
     c.ranges = positions;
     c.n_numbers = c.n_columns = c.n_required = 5;
     TIDE_TRY(copy_table(&c,

@@ -50,6 +50,24 @@ static bool is_scope(const void *names, uint32_t i, const void *row) {
     return same_scope(&((const tide__names *)names)->scopes[i], row);
 }
 
+static const char *const scope_kinds[] = {[TIDE_SCOPE_REGION] = "region",
+                                          [TIDE_SCOPE_RUN] = "run",
+                                          [TIDE_SCOPE_OPERATOR] = "operator",
+                                          [TIDE_SCOPE_FRAME] = "frame"};
+
+const char *tide__names_scope_text(int32_t kind) {
+    return kind >= 0 && kind <= TIDE_SCOPE_FRAME ? scope_kinds[kind] : scope_kinds[TIDE_SCOPE_REGION];
+}
+
+bool tide__names_scope_kind(const char *text, int32_t *kind) {
+    for (int32_t i = 0; i <= TIDE_SCOPE_FRAME; i++) {
+        if (strcmp(text, scope_kinds[i]) != 0) continue;
+        *kind = i;
+        return true;
+    }
+    return false;
+}
+
 static tide_status put_scope(tide__names *n, const tide__scope_row *row, int64_t *id) {
     if (n->n_scopes >= INT32_MAX) return TIDE_ERR_NOMEM;
     // The row stands behind the last one while it is looked for, and stays there if it is new.

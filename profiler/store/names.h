@@ -52,6 +52,9 @@ typedef struct tide__names {
 
 /// NULL is number 0. @return TIDE_OK, TIDE_ERR_NOMEM
 tide_status tide__names_text(tide__names *n, const char *text, int64_t *id) TIDE_NODISCARD;
+/// The text of a kind of scope in the file, and the kind of a text; false: none.
+const char *tide__names_scope_text(int32_t kind);
+bool tide__names_scope_kind(const char *text, int32_t *kind);
 /// NULL is number 0. Its parents are put too. @return TIDE_OK, TIDE_ERR_NOMEM, TIDE_ERR_INVALID for a scope that is
 /// nested deeper than any program nests: a chain that runs in a circle
 tide_status tide__names_scope(tide__names *n, const tide_scope *scope, int64_t *id) TIDE_NODISCARD;

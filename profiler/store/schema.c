@@ -24,7 +24,10 @@ static const tide__schema_item tables[] = {
                 "  feed TEXT,\n"
                 "  begin_ns INTEGER NOT NULL,\n"
                 "  end_ns INTEGER,\n"
-                "  how TEXT\n"
+                "  how TEXT,\n"
+                "  label TEXT,\n"
+                "  boot_id TEXT,\n"
+                "  wall_ns INTEGER\n"
                 ") STRICT"},
     {"thread", "CREATE TABLE thread(\n"
                "  id INTEGER PRIMARY KEY,\n"
@@ -649,7 +652,7 @@ static const tide__schema_item views[] = {
                "       t.requested_bytes, t.freed_bytes, t.requested_bytes - t.freed_bytes AS live_at_end_bytes\n"
                "FROM total t JOIN kind k ON k.id = t.kind JOIN device d ON d.id = t.device"},
     {"processes", "CREATE VIEW processes AS\n"
-                  "SELECT p.id AS process_id, p.pid, p.rank, p.command, p.begin_ns, p.end_ns, p.how,\n"
+                  "SELECT p.id AS process_id, p.label, p.pid, p.rank, p.command, p.begin_ns, p.end_ns, p.how,\n"
                   "       (SELECT count(*) FROM thread t WHERE t.process_id = p.id) AS threads,\n"
                   "       (SELECT count(*) FROM run r WHERE r.process_id = p.id) AS runs,\n"
                   "       (SELECT coalesce(sum(o.n_lost), 0) FROM position o WHERE o.process_id = p.id) AS lost\n"

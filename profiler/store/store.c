@@ -240,17 +240,13 @@ static tide_status write_texts(tide__store *s, const tide__names *n, tide_error 
 }
 
 static tide_status write_scopes(tide__store *s, const tide__names *n, tide_error *err) {
-    static const char *const kinds[] = {[TIDE_SCOPE_REGION] = "region",
-                                        [TIDE_SCOPE_RUN] = "run",
-                                        [TIDE_SCOPE_OPERATOR] = "operator",
-                                        [TIDE_SCOPE_FRAME] = "frame"};
     sqlite3_stmt *stmt;
     TIDE_TRY(prepare_once(s, TIDE__STMT_SCOPE, &stmt, err));
     for (size_t i = n->n_scopes_written; i < n->n_scopes; i++) {
         const tide__scope_row *row = &n->scopes[i];
         sqlite3_bind_int64(stmt, 1, (int64_t)i + 1);
         sqlite3_bind_int64(stmt, 2, row->name_id);
-        tide__sql_bind_text(stmt, 3, row->kind >= 0 && row->kind <= TIDE_SCOPE_FRAME ? kinds[row->kind] : "region");
+        tide__sql_bind_text(stmt, 3, tide__names_scope_text(row->kind));
         if (row->step >= 0) sqlite3_bind_int(stmt, 4, row->step);
         tide__sql_bind_id(stmt, 5, row->parent_id);
         TIDE_TRY(tide__sql_run(&s->sql, stmt, err));
@@ -409,16 +405,21 @@ tide_status tide__store_run(tide__store *s, bool begin, int64_t run_id, int64_t 
     return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no run %" PRId64, s->path, run_id);
 }
 
-tide_status tide__store_add_process(tide__store *s, int64_t pid, int32_t rank, const char *command, const char *feed,
-                                    int64_t begin_ns, int64_t *process_id, tide_error *err) {
+tide_status tide__store_add_process(tide__store *s, const tide__process_row *row, int64_t *process_id,
+                                    tide_error *err) {
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(&s->sql, "INSERT INTO process(pid, rank, command, feed, begin_ns) VALUES(?, ?, ?, ?, ?)",
+    TIDE_TRY(tide__sql_prepare(&s->sql,
+                               "INSERT INTO process(pid, rank, command, feed, begin_ns, label, boot_id, wall_ns) "
+                               "VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
                                &stmt, err));
-    sqlite3_bind_int64(stmt, 1, pid);
-    if (rank >= 0) sqlite3_bind_int(stmt, 2, rank);
-    tide__sql_bind_text(stmt, 3, command);
-    tide__sql_bind_text(stmt, 4, feed);
-    sqlite3_bind_int64(stmt, 5, begin_ns);
+    sqlite3_bind_int64(stmt, 1, row->pid);
+    if (row->rank >= 0) sqlite3_bind_int(stmt, 2, row->rank);
+    tide__sql_bind_text(stmt, 3, row->command);
+    tide__sql_bind_text(stmt, 4, row->feed);
+    sqlite3_bind_int64(stmt, 5, row->begin_ns);
+    tide__sql_bind_text(stmt, 6, row->label);
+    tide__sql_bind_text(stmt, 7, row->boot_id);
+    if (row->has_wall) sqlite3_bind_int64(stmt, 8, row->wall_ns);
     const tide_status st = tide__sql_run(&s->sql, stmt, err);
     sqlite3_finalize(stmt);
     if (st == TIDE_OK) *process_id = sqlite3_last_insert_rowid(s->sql.db);

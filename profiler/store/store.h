@@ -88,10 +88,20 @@ tide_status tide__store_write_total(tide__store *s, int64_t process_id, int16_t 
 /// TIDE_ERR_NOT_FOUND when the table has no such run.
 tide_status tide__store_run(tide__store *s, bool begin, int64_t run_id, int64_t last_event, int64_t t_ns,
                             tide_error *err) TIDE_NODISCARD;
-/// Row of table process for a process that begins to record: *process_id counts from 1 in the file. `rank` < 0: none;
-/// `command` and `feed` (file name of its feed) may be NULL.
-tide_status tide__store_add_process(tide__store *s, int64_t pid, int32_t rank, const char *command, const char *feed,
-                                    int64_t begin_ns, int64_t *process_id, tide_error *err) TIDE_NODISCARD;
+/// What is known of a process when it begins to record. Texts are borrowed, NULL: not known.
+typedef struct tide__process_row {
+    int64_t pid, begin_ns;
+    int32_t rank; ///< < 0: none
+    const char *command;
+    const char *feed;    ///< file name of its feed
+    const char *label;   ///< what people call it
+    const char *boot_id; ///< of the machine whose CLOCK_MONOTONIC its times are
+    bool has_wall;
+    int64_t wall_ns; ///< with has_wall: its times and this are ns since 1970
+} tide__process_row;
+/// Add it to table process: *process_id counts from 1 in the file.
+tide_status tide__store_add_process(tide__store *s, const tide__process_row *row, int64_t *process_id,
+                                    tide_error *err) TIDE_NODISCARD;
 tide_status tide__store_set_feed(tide__store *s, int64_t process_id, const char *feed, tide_error *err) TIDE_NODISCARD;
 /// Rows of a run that shall begin, with its plan (may be NULL): *run_id counts from 1 in the file.
 tide_status tide__store_add_run(tide__store *s, int64_t process_id, const tide_run_info *info,

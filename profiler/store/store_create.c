@@ -16,6 +16,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
+#include "core/base/version.h"
 #include "profiler/event.h"
 #include "profiler/feed/format.h"
 #include "profiler/feed/reader.h"
@@ -116,9 +117,9 @@ static tide_status fill_meta(const tide__sql *s, tide_error *err) {
     if (gmtime_r(&t, &utc) != NULL) strftime(now, sizeof now, "%Y-%m-%dT%H:%M:%SZ", &utc);
     snprintf(version, sizeof version, "%d", (int)TIDE__TRACE_VERSION);
     const char *const all[][2] = {
-        {"schema", TIDE__TRACE_SCHEMA},   {"version", version},
-        {"created_by", "tidemark"},       {"created_utc", now},
-        {"clock", "CLOCK_MONOTONIC, ns"}, {"state", TIDE__STATE_RECORDING},
+        {"schema", TIDE__TRACE_SCHEMA},   {"version", version}, {"created_by", "tidemark"},
+        {"tool_version", TIDE_VERSION},   {"created_utc", now}, {"clock", "CLOCK_MONOTONIC, ns"},
+        {"state", TIDE__STATE_RECORDING},
     };
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__sql_prepare(s, "INSERT INTO meta(key, value) VALUES(?, ?)", &stmt, err));

@@ -88,20 +88,14 @@ static tide_status take_name(sqlite3_stmt *stmt, void *ctx) {
     return got == id ? TIDE_OK : TIDE_ERR_BAD_INPUT; // a text that is there twice
 }
 
-static int scope_kind(const char *text) {
-    if (strcmp(text, "region") == 0) return TIDE_SCOPE_REGION;
-    if (strcmp(text, "run") == 0) return TIDE_SCOPE_RUN;
-    if (strcmp(text, "frame") == 0) return TIDE_SCOPE_FRAME;
-    return strcmp(text, "operator") == 0 ? (int)TIDE_SCOPE_OPERATOR : -1;
-}
-
 static tide_status take_scope(sqlite3_stmt *stmt, void *ctx) {
     tide__names *n = ctx;
     const int64_t next = (int64_t)n->n_scopes + 1;
     int64_t id, step, got;
-    tide__scope_row row = {.kind = scope_kind(tide__sql_text(stmt, 2))};
-    if (!take(stmt, 0, next, next, &id) || !take(stmt, 1, 1, n->n_texts, &row.name_id) ||
-        !take_or_none(stmt, 3, -1, 0, INT32_MAX, &step) || !take_or_none(stmt, 4, 0, 1, next - 1, &row.parent_id))
+    tide__scope_row row = {0};
+    if (!take(stmt, 0, next, next, &id) || !tide__names_scope_kind(tide__sql_text(stmt, 2), &row.kind) ||
+        !take(stmt, 1, 1, n->n_texts, &row.name_id) || !take_or_none(stmt, 3, -1, 0, INT32_MAX, &step) ||
+        !take_or_none(stmt, 4, 0, 1, next - 1, &row.parent_id))
         return TIDE_ERR_BAD_INPUT;
     row.step = (int32_t)step;
     TIDE_TRY(tide__names_scope_row(n, &row, &got));

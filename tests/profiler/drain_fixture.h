@@ -23,12 +23,13 @@ typedef struct rig {
 
 /// A row of table process, as a recorder writes it.
 static inline int64_t rig_add_process(const char *path, int64_t pid) {
+    const tide__process_row row = {.pid = pid, .rank = -1, .command = "test", .begin_ns = 1};
     tide_error err = TIDE_ERROR_INIT;
     tide__store *s;
     int64_t id = 0;
     assert_tide_ok(tide__store_open(path, &s, &err), &err);
     assert_tide_ok(tide__store_begin(s, &err), &err);
-    assert_tide_ok(tide__store_end(s, tide__store_add_process(s, pid, -1, "test", NULL, 1, &id, &err), &err), &err);
+    assert_tide_ok(tide__store_end(s, tide__store_add_process(s, &row, &id, &err), &err), &err);
     tide__store_close(s);
     return id;
 }

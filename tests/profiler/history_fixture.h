@@ -254,7 +254,8 @@ static inline void h_begin(history *h, writer *w, const char *path, uint64_t see
     assert_tide_ok(tide__names_thread(&w->names, 1, 2, "", &id), &err);
     assert_tide_ok(tide__names_thread(&w->names, 1, 3, "worker", &id), &err);
     writer_begin(w);
-    assert_tide_ok(tide__store_add_process(w->s, 4711, -1, "history", NULL, 1, &id, &err), &err);
+    const tide__process_row process = {.pid = 4711, .rank = -1, .command = "history", .begin_ns = 1};
+    assert_tide_ok(tide__store_add_process(w->s, &process, &id, &err), &err);
     writer_flush(w);
 }
 

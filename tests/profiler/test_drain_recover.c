@@ -181,11 +181,12 @@ static void make_events_and_drain(const char *path) { make_and_drain(path, false
 static void make_all_but_the_finish(const char *path) { make_and_drain(path, true); }
 
 static void make_half_a_process(const char *path) {
+    const tide__process_row row = {.pid = 1, .rank = -1, .command = "half", .begin_ns = 1};
     make_events(path);
     tide__store *s;
     int64_t id;
     if (tide__store_open(path, &s, NULL) != TIDE_OK || tide__store_begin(s, NULL) != TIDE_OK ||
-        tide__store_add_process(s, 1, -1, "half", NULL, 1, &id, NULL) != TIDE_OK)
+        tide__store_add_process(s, &row, &id, NULL) != TIDE_OK)
         _exit(4);
 }
 

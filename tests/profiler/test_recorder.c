@@ -3,6 +3,7 @@
 // The recorder: what is in the file is what was heard, while it records and afterwards, in one file of its own name.
 #include <pthread.h>
 
+#include "core/base/version.h"
 #include "profiler/query.h"
 #include "profiler/store/finish.h"
 #include "tests/profiler/trace_fixture.h"
@@ -81,7 +82,8 @@ static void test_file_is_recognised_by_content(void **state) {
                "'blocked_ns') ORDER BY key",
                "clock|CLOCK_MONOTONIC, ns\ncreated_by|tidemark\nfirst_kept_event|1\nfreed_bytes|11008\nn_blocks|13\n"
                "n_events|68\nn_lost|0\nn_names|17\nn_orphan_frees|0\nn_problems|0\nn_runs|2\nn_scope_events|30\n"
-               "n_scopes|10\nrequested_bytes|11048\nschema|tidemark.trace\nstate|complete\ntotals|equal\nversion|1\n");
+               "n_scopes|10\nrequested_bytes|11048\nschema|tidemark.trace\nstate|complete\ntool_version|" TIDE_VERSION
+               "\ntotals|equal\nversion|1\n");
     assert_sql(d.file,
                "SELECT count(*) FROM meta WHERE key IN ('feed_bytes', 'own_peak_bytes') AND CAST(value AS INTEGER) > "
                "0",

@@ -226,8 +226,20 @@ static void test_processes_runs_positions_and_totals(void **state) {
     const tide_run_info info = {.model = "demo", .mode = "planned", .device = "cuda", .n_contexts = 2};
     tide_memory_plan *plan = demo_plan_make();
     assert_tide_ok(tide__store_begin(s, &err), &err);
-    assert_tide_ok(tide__store_add_process(s, 4711, -1, "prog --x", NULL, 5, &a, &err), &err);
-    assert_tide_ok(tide__store_add_process(s, 4712, 3, NULL, "trace.db.feed-4712-0", 6, &b, &err), &err);
+    const tide__process_row first = {.pid = 4711,
+                                     .rank = -1,
+                                     .command = "prog --x",
+                                     .boot_id = "0f",
+                                     .has_wall = true,
+                                     .wall_ns = -3,
+                                     .begin_ns = 5},
+                            second = {.pid = 4712,
+                                      .rank = 3,
+                                      .feed = "trace.db.feed-4712-0",
+                                      .label = "host b",
+                                      .begin_ns = 6};
+    assert_tide_ok(tide__store_add_process(s, &first, &a, &err), &err);
+    assert_tide_ok(tide__store_add_process(s, &second, &b, &err), &err);
     assert_tide_ok(tide__store_set_feed(s, a, "trace.db.feed-4711-0", &err), &err);
     assert_tide_ok(tide__store_add_run(s, b, &info, plan, 7, &run, &err), &err);
     assert_int_equal(a, 1);
@@ -235,7 +247,7 @@ static void test_processes_runs_positions_and_totals(void **state) {
     assert_int_equal(run, 1);
     assert_tide_ok(tide__store_end(s, TIDE_OK, &err), &err);
     assert_sql(d.file, "SELECT * FROM process",
-               "1|4711||prog --x|trace.db.feed-4711-0|5||\n2|4712|3||trace.db.feed-4712-0|6||\n");
+               "1|4711||prog --x|trace.db.feed-4711-0|5||||0f|-3\n2|4712|3||trace.db.feed-4712-0|6|||host b||\n");
     assert_sql(d.file,
                "SELECT id, process_id, model, device, contexts, begin_ns, end_ns, first_event, plan_bytes FROM run",
                "1|2|demo|cuda:0|2|7|||2560\n");
