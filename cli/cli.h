@@ -35,7 +35,7 @@ typedef struct cli_command {
 extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
     cli_command_diff, cli_command_check, cli_command_sweep, cli_command_export, cli_command_allocators,
     cli_command_devices, cli_command_operators, cli_command_record, cli_command_replay, cli_command_trace,
-    cli_command_import, cli_command_collect;
+    cli_command_import, cli_command_merge, cli_command_collect;
 
 /// Log lines go to stderr: warnings, with `notes` also notes, and what $TIDEMARK_LOG asks for. While no other thread
 /// runs.

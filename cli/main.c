@@ -20,10 +20,10 @@
 #include "profiler/query.h"
 
 static const cli_command *const commands[] = {
-    &cli_command_plan,      &cli_command_run,     &cli_command_compare, &cli_command_record,     &cli_command_import,
-    &cli_command_trace,     &cli_command_replay,  &cli_command_tui,     &cli_command_report,     &cli_command_diff,
-    &cli_command_check,     &cli_command_sweep,   &cli_command_export,  &cli_command_allocators, &cli_command_devices,
-    &cli_command_operators, &cli_command_collect,
+    &cli_command_plan,      &cli_command_run,    &cli_command_compare, &cli_command_record,     &cli_command_import,
+    &cli_command_trace,     &cli_command_replay, &cli_command_tui,     &cli_command_report,     &cli_command_diff,
+    &cli_command_check,     &cli_command_sweep,  &cli_command_export,  &cli_command_allocators, &cli_command_devices,
+    &cli_command_operators, &cli_command_merge,  &cli_command_collect,
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -62,9 +62,19 @@ static int print_version(bool as_json) {
     static const struct {
         const char *name;
         int version;
-    } known[] = {{"graph", 1},   {"plan", 1},   {"lifetimes", 1}, {"run", 1},
-                 {"compare", 1}, {"import", 1}, {"replay", 1},    {"diff", 1},
-                 {"check", 3},   {"sweep", 1},  {"report", 2},    {"trace", TIDE_TRACE_VERSION}};
+    } known[] = {{"graph", 1},
+                 {"plan", 1},
+                 {"lifetimes", 1},
+                 {"run", 1},
+                 {"compare", 1},
+                 {"import", 1},
+                 {"merge", 1},
+                 {"replay", 1},
+                 {"diff", 1},
+                 {"check", 3},
+                 {"sweep", 1},
+                 {"report", 2},
+                 {"trace", TIDE_TRACE_VERSION}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) tide_json_i64(&j, known[i].name, known[i].version);
     tide_json_close(&j, '}');
     cli_document_end(&j);

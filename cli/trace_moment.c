@@ -34,8 +34,7 @@ tide_status cli_trace_span(tide_trace *t, int64_t run_id, cli_span *out, tide_er
 
 // ---- times ----
 
-/// "12.5ms" and "12.5 ms" are 12,500,000; false for what is no duration.
-static bool parse_duration(const char *text, uint64_t *ns) {
+bool cli_duration(const char *text, uint64_t *ns) {
     static const struct {
         const char *name;
         double ns;
@@ -222,7 +221,7 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
         out->has_time = false;
     } else if (parse_share(text, &share)) {
         out->t_ns = share < 1 ? span->begin_ns + (uint64_t)((double)length * share) : span->end_ns;
-    } else if (parse_duration(text, &ns)) {
+    } else if (cli_duration(text, &ns)) {
         return at_time(span, text, ns, out, err);
     } else {
         return of_mark(t, span, text, out, err);

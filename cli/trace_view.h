@@ -24,6 +24,9 @@ static inline uint64_t cli_since(const cli_span *span, uint64_t t_ns) {
     return t_ns > span->origin_ns ? t_ns - span->origin_ns : 0;
 }
 
+/// "12.5ms" and "12.5 ms" are 12,500,000; false for what is no duration.
+bool cli_duration(const char *text, uint64_t *ns);
+
 typedef struct cli_moment {
     const char *text; ///< as it was given, borrowed
     uint64_t t_ns, event;

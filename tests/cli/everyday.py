@@ -297,6 +297,14 @@ def _(t, typed):
     t.assertEqual(tidemark.ask(t.dir / "all.db", "SELECT mode FROM run ORDER BY mode"), [("naive",), ("planned",)])
 
 
+@line("tidemark merge rank0.db rank1.db -o all.db")
+def _(t, typed):
+    for rank in range(2):
+        t.type(f"tidemark run -n 1 -o rank{rank}.db model.onnx")
+    t.assertIn("rank1", t.type(typed))
+    t.assertEqual(tidemark.ask(t.dir / "all.db", "SELECT label FROM process ORDER BY id"), [("rank0",), ("rank1",)])
+
+
 @line("tidemark run --limit 64MiB model.onnx")
 def _(t, typed):
     t.assertIn("Workspace", t.type(typed))

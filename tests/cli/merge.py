@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: MIT
+"""tidemark merge: traces of several ranks or hosts as one, held event by event against a merge that Python makes of the same
+files."""
+import heapq
+import os
+import pickle
+import random
+import shutil
+import sqlite3
+import subprocess
+import unittest
+
+import tidemark
+from imports import MIB, SNAPSHOTS, Memory, snapshot
+from tidemark import SAMPLES, Case, ask, environment, run
+
+EVENTS = """SELECT e.t_ns, o.name, e.block_id, k.name, d.name, e.stream, e.requested_bytes, e.reserved_bytes, e.address, t.process_id,
+    t.number, a.text, n.text, e.scope_id, e.run_id, e.id
+  FROM event e JOIN op o ON o.id = e.op LEFT JOIN kind k ON k.id = e.kind LEFT JOIN device d ON d.id = e.device LEFT JOIN thread t ON t.id = e.thread
+  LEFT JOIN name a ON a.id = e.allocator_id LEFT JOIN name n ON n.id = e.tag_id ORDER BY e.id"""
+BLOCK_BITS = 48
+
+
+def scopes(path):
+    """Each scope as the chain of what it lies in."""
+    out = {None: ()}
+    for number, name, kind, step, parent in ask(path, "SELECT s.id, n.text, s.kind, s.step, s.parent_id FROM scope s JOIN name n ON n.id = s.name_id ORDER BY s.id"):
+        out[number] = (*out[parent], (name, kind, step))
+    return out
+
+
+def events(path, shift=0, processes=lambda p: p, devices=None, runs=lambda r: r):
+    """All that a trace says of its events, names as texts; numbers of processes, devices and runs by those of another trace."""
+    chain = scopes(path)
+    for t, op, block, kind, device, *rest, process, thread, allocator, tag, scope, run_id, number in ask(path, EVENTS):
+        if block is not None:
+            block = (processes((block >> BLOCK_BITS) + 1) - 1 << BLOCK_BITS) | block & (1 << BLOCK_BITS) - 1
+        yield (t + shift, op, block, kind, (devices or {}).get(device, device), *rest, processes(process), thread, allocator, tag, chain[scope],
+               runs(run_id), number)
+
+
+class Merging(Case):
+    def trace(self, name, *options, graph="decoder_kv.json"):
+        self.ok("run", SAMPLES / graph, "-o", self.dir / name, *options)
+        return self.dir / name
+
+    def change(self, path, statement, *values):
+        db = sqlite3.connect(path)
+        with db:
+            db.execute(statement, values)
+        db.close()
+
+    def earlier(self, path, ns, processes=True):
+        """All times of a trace, as if its clock had begun later."""
+        for table, columns in {"event": ["t_ns"], "block": ["alloc_ns", "free_requested_ns", "free_ns"], "run": ["begin_ns", "end_ns"], "step": ["begin_ns", "end_ns"],
+                               "leaf": ["begin_ns", "end_ns", "max_ns"], "snapshot": ["t_ns"], **({"process": ["begin_ns", "end_ns"]} if processes else {})}.items():
+            for column in columns:
+                self.change(path, f"UPDATE {table} SET {column} = max({column} - ?, 0)", ns)
+
+    def device(self, name, memory, at=0, marks=(), **settings):
+        """A snapshot of PyTorch whose events come `at` us later, with marks at so many us behind its begin."""
+        begin = memory.events[0]["time_us"] + at if memory.events else at
+        for e in memory.events:
+            e["time_us"] += at
+        doc = snapshot(memory, annotations=[{"stage": "START", "name": n, "time_us": begin + us} for n, us in marks] +
+                       [{"stage": "END", "name": n, "time_us": begin + us + 1} for n, us in marks], **settings)
+        path = self.dir / name
+        path.write_bytes(pickle.dumps(doc, protocol=4))
+        self.ok("import", path, "-o", path.with_suffix(".db"))
+        return path.with_suffix(".db")
+
+    def expect(self, out, said, files, devices=({}, {}, {}, {}), first_of_events=None):
+        """The new trace holds the events of the files by time, and nothing else."""
+        lanes = said["lanes"]
+        moved = [lane["moved_ns"] for lane in lanes]
+        begin = ask(out, "SELECT t_ns FROM event WHERE id = 1")[0][0]
+        lowest = min(t for path, shift in zip(files, moved) for t in ask(path, "SELECT min(t_ns) FROM event")[0] if t is not None for t in [t + shift])
+        firsts = [lane["first_process"] for lane in lanes]
+        numbers = sorted((t + moved[i], i, r) for i, path in enumerate(files) for r, t in ask(path, "SELECT id, begin_ns FROM run"))
+        new_runs = {(i, r): n for n, (_, i, r) in enumerate(numbers, 1)}
+        new_runs.update({(i, None): None for i in range(len(files))})
+        streams = [events(path, moved[i] + begin - lowest, lambda p, i=i: None if p is None else p + firsts[i] - 1, devices[i],
+                          lambda r, i=i: new_runs[i, r]) for i, path in enumerate(files)]
+        want = heapq.merge(*[((e[0], i, e[1:]) for e in s) for i, s in enumerate(streams)], key=lambda e: e[:2])
+        n = 0
+        for n, (got, (t, lane, rest)) in enumerate(zip(events(out), want, strict=True), 1):
+            self.assertEqual(got[:-1], (t, *rest[:-1]), f"event {n}, of lane {lane}")
+            self.assertEqual(got[-1], n)
+        self.assertEqual(n, said["events"])
+        self.assertEqual(ask(out, "PRAGMA integrity_check"), [("ok",)])
+        self.ok("trace", out, "--check")
+        self.check_runs(out, files, new_runs, moved, begin - lowest)
+        return n
+
+    def check_runs(self, out, files, new_runs, moved, more):
+        """Runs with their plans, each between its own first and last event."""
+        for i, path in enumerate(files):
+            for number, model, mode, begin, end, first, last, plan in ask(path, "SELECT id, model, mode, begin_ns, end_ns, first_event, last_event, plan_bytes FROM run"):
+                shift = moved[i] + more
+                row = ask(out, "SELECT model, mode, begin_ns, end_ns, first_event, last_event, plan_bytes FROM run WHERE id = ?", new_runs[i, number])[0]
+                self.assertEqual(row[:4] + row[6:], (model, mode, begin + shift, end + shift, plan))
+                own = ask(out, "SELECT count(*), min(id), max(id) FROM event WHERE run_id = ?", new_runs[i, number])[0]
+                self.assertEqual(own[0], ask(path, "SELECT count(*) FROM event WHERE run_id = ?", number)[0][0])
+                if own[0]:
+                    self.assertLessEqual(row[4], own[1])
+                    self.assertGreaterEqual(row[5], own[2])
+                for table in ("plan_tensor", "plan_step", "plan_buffer"):
+                    columns = "name, size_bytes, begin_step, end_step, role" if table == "plan_tensor" else "*"
+                    rows = [ask(p, f"SELECT {columns} FROM {table} WHERE run_id = ?", r) for p, r in ((path, number), (out, new_runs[i, number]))]
+                    if columns == "*":
+                        rows = [[r[1:] for r in side] for side in rows]
+                    self.assertEqual(*rows)
+
+
+class Native(Merging):
+    def test_two_of_one_machine(self):
+        a, b, out = self.trace("a.db"), self.trace("b.db", "-n", "30"), self.dir / "all.db"
+        said = self.json("merge", a, b, "-o", out)
+        self.assertEqual((said["clock"], [lane["label"] for lane in said["lanes"]]), ("boot", ["a", "b"]))
+        self.assertEqual([lane["moved_ns"] for lane in said["lanes"]], [0, 0])
+        self.expect(out, said, [a, b])
+        self.assertEqual(ask(out, "SELECT value FROM meta WHERE key IN ('totals', 'n_problems') ORDER BY key"), [("0",), ("equal",)])
+        self.assertEqual(ask(out, "SELECT label, boot_id IS NOT NULL, wall_ns IS NOT NULL FROM process"), [("a", 1, 1), ("b", 1, 1)])
+
+    def test_in_the_midst_of_each_other(self):
+        files = [self.trace(f"{i}.db", "--naive" if i % 2 else "--no-order", graph=g) for i, g in enumerate(("decoder_kv.json", "unet.json", "decoder_kv.json", "unet.json"))]
+        out = self.dir / "all.db"
+        said = self.json("merge", *files, "-o", out, "--align", "begin")
+        self.assertGreater(self.expect(out, said, files), 1000)
+        lanes = [t for t, in ask(out, "SELECT t.process_id FROM event e JOIN thread t ON t.id = e.thread ORDER BY e.id")]
+        self.assertGreater(sum(a != b for a, b in zip(lanes, lanes[1:])), 200) # they really alternate
+
+    def test_other_boots_have_other_clocks(self):
+        a, b, out = self.trace("a.db"), self.trace("b.db"), self.dir / "all.db"
+        self.change(b, "UPDATE process SET boot_id = '00000000-0000-4000-8000-000000000000'")
+        self.change(a, "UPDATE process SET wall_ns = wall_ns + 5000000000000")
+        for path in (a, b): # as if both had been recorded at one time
+            self.change(path, "UPDATE process SET wall_ns = 1700000000000000000 - (SELECT min(t_ns) FROM event)")
+        said = self.json("merge", a, b, "-o", out)
+        self.assertEqual((said["clock"], [lane["begins_ns"] for lane in said["lanes"]]), ("wall", [0, 0]))
+        self.expect(out, said, [a, b])
+        self.assertEqual(ask(out, "SELECT DISTINCT t_ns + p.wall_ns FROM process p JOIN event e ON e.id = 1"), [(1700000000000000000,)])
+        self.refused(3, "merge", a, b, "-o", out, "--align", "boot", says=["same machine", "--offsets"])
+        self.change(b, "UPDATE process SET wall_ns = wall_ns - 86400000000000") # a day earlier: their marks are left
+        said = self.json("merge", a, b, "-o", out)
+        self.assertEqual(said["clock"], "marks")
+        self.change(b, "UPDATE process SET wall_ns = NULL")
+        self.assertEqual(self.json("merge", a, b, "-o", out)["clock"], "marks")
+        self.refused(3, "merge", a, b, "-o", out, "--align", "wall", says=["'" + str(b), "date"])
+
+    def test_offsets(self):
+        a, b, c, out = self.trace("a.db"), self.trace("b.db"), self.trace("c.db"), self.dir / "all.db"
+        said = self.json("merge", a, b, c, "-o", out, "--offsets", "0,1.5s,-20 ms", "--labels", "one,two,three")
+        self.assertEqual([(lane["label"], lane["begins_ns"]) for lane in said["lanes"]], [("one", 20_000_000), ("two", 1_520_000_000), ("three", 0)])
+        self.expect(out, said, [a, b, c])
+        for path in (a, b): # a clock that began a moment ago: nothing may lie before 0
+            self.earlier(path, ask(path, "SELECT min(t_ns) FROM event")[0][0] - 5)
+        said = self.json("merge", a, b, "-o", out, "--offsets=0,-3s")
+        self.assertEqual(ask(out, "SELECT t_ns FROM event WHERE id = 1"), [(0,)])
+        self.expect(out, said, [a, b])
+
+    def test_merged_ones_are_merged(self):
+        a, b, c, out = self.trace("a.db"), self.trace("b.db"), self.trace("c.db"), self.dir / "all.db"
+        self.ok("merge", a, b, "-o", self.dir / "ab.db")
+        said = self.json("merge", self.dir / "ab.db", c, "-o", out)
+        self.assertEqual(said["clock"], "boot")
+        self.assertEqual(ask(out, "SELECT label FROM process ORDER BY id"), [("ab/a",), ("ab/b",), ("c",)])
+        self.expect(out, said, [self.dir / "ab.db", c])
+
+    def test_rows_and_chunks_alike(self):
+        a, b, out = self.trace("a.db"), self.trace("b.db", "--form", "chunks", "-n", "200"), self.dir / "all.db"
+        self.assertGreater(ask(b, "SELECT count(*) FROM event_chunk")[0][0], 0)
+        self.json("merge", a, b, "-o", out)
+        shutil.copy(b, self.dir / "rows.db")
+        self.ok("trace", self.dir / "rows.db", "--expand")
+        said = self.json("merge", a, self.dir / "rows.db", "-o", self.dir / "again.db", "--labels", "a,b")
+        self.expect(self.dir / "again.db", said, [a, self.dir / "rows.db"])
+        self.assertEqual(list(events(out)), list(events(self.dir / "again.db")))
+
+    def test_one_that_lost_its_oldest_events(self):
+        a, b, out = self.trace("a.db"), self.trace("b.db", "-n", "60000", "--max-trace", "8MiB", "--naive", graph="diamond.json"), self.dir / "all.db"
+        first = int(ask(b, "SELECT value FROM meta WHERE key = 'first_kept_event'")[0][0])
+        self.assertGreater(first, 1)
+        p = self.ok("merge", a, b, "-o", out)
+        self.assertIn(f"does not have its first {first - 1} events", p.stderr)
+        self.ok("trace", out, "--check")
+        self.assertEqual(ask(out, "SELECT requested_bytes FROM event WHERE op = 18"), [(first - 1,)])
+        self.assertEqual(ask(out, "SELECT count(*) FROM problem"), [(0,)])
+        # every block that was alive at its first event, or came later, with its own times
+        rows = "SELECT n.text, b.requested_bytes, b.address, b.alloc_ns, b.free_ns, b.kind FROM block b LEFT JOIN name n ON n.id = b.tag_id WHERE b.id >> 48 = ? ORDER BY 4, 3, 5"
+        mine = ask(b, rows, 0)
+        self.assertGreater(sum(alloc < ask(b, "SELECT min(t_ns) FROM event")[0][0] for *_, alloc, _, _ in mine), 2)
+        self.assertEqual(ask(out, rows, 1), mine)
+        self.assertEqual(ask(out, rows, 0), ask(a, rows, 0))
+
+    def test_what_went_wrong_is_kept(self):
+        a, out = self.trace("a.db"), self.dir / "all.db"
+        late = self.dir / "late.db"
+        self.ok("record", "-o", late, "--", os.environ["TIDE_LATE_EVENTS"], late)
+        n = ask(late, "SELECT count(*) FROM late")[0][0]
+        self.assertEqual(n, 5)
+        said = self.json("merge", a, late, "-o", out, "--align", "begin")
+        apart = "SELECT e.t_ns - l.own_ns FROM late l JOIN event e ON e.id = l.event_id ORDER BY 1"
+        self.assertEqual(ask(out, apart), ask(late, apart))
+        self.assertEqual(said["lanes"][1]["events"], ask(late, "SELECT count(*) FROM event")[0][0])
+
+    def test_times_of_a_program_s_own(self):
+        a, b, out = self.trace("a.db"), self.trace("b.db"), self.dir / "all.db"
+        self.earlier(b, ask(b, "SELECT min(t_ns) FROM event")[0][0] - 5, processes=False)
+        self.assertEqual(self.json("merge", a, b, "-o", out)["clock"], "marks") # not of the machine's clock, whatever its process says
+        self.refused(3, "merge", a, b, "-o", out, "--align", "boot", says=["b.db"])
+        self.refused(3, "merge", a, b, "-o", out, "--align", "wall", says=["b.db", "date"])
+
+
+class Marks(Merging):
+    def memories(self, n, seed=1):
+        for i in range(n):
+            m, rng = Memory(), random.Random(seed)
+            m.segment(m.base)
+            for k in range(20):
+                m.alloc(m.base + k * MIB, rng.randrange(1, MIB))
+            yield m
+
+    def test_the_median_of_their_distances(self):
+        first, second = self.memories(2)
+        hour, names = 3_600_000_000, [f"ProfilerStep#{k}" for k in range(5)]
+        a = self.device("a.pickle", first, marks=[(n, 20 * k) for k, n in enumerate(names)])
+        b = self.device("b.pickle", second, at=hour, marks=[(n, 20 * k + late) for k, (n, late) in enumerate(zip(names, (3, 5, 5, 6, 90)))] + [("only here", 7)])
+        said = self.json("merge", a, b, "-o", self.dir / "all.db", "--align", "marks")
+        lane = said["lanes"][1]
+        self.assertEqual((said["clock"], lane["marks"], lane["moved_ns"], lane["marks_apart_ns"]), ("marks", 5, -(hour + 5) * 1000, 85_000))
+        text = self.ok("merge", a, b, "-o", self.dir / "all.db", "--align", "marks").stdout
+        self.assertIn("85 us", text)
+        times = dict(ask(self.dir / "all.db", "SELECT p.label, min(e.t_ns) FROM event e JOIN thread t ON t.id = e.thread JOIN process p ON p.id = t.process_id "
+                         "JOIN name n ON n.id = e.tag_id WHERE n.text = 'ProfilerStep#1' AND e.op IN (SELECT id FROM op WHERE name = 'snapshot') GROUP BY 1"))
+        self.assertEqual(times["a"], times["b"])
+
+    def test_names_that_one_has_more_often(self):
+        first, second = self.memories(2)
+        a = self.device("a.pickle", first, marks=[("step", 0), ("step", 50), ("end", 100)])
+        b = self.device("b.pickle", second, marks=[("step", 0), ("end", 130)])
+        said = self.json("merge", a, b, "-o", self.dir / "all.db", "--align", "marks")
+        self.assertEqual((said["lanes"][1]["marks"], said["lanes"][1]["moved_ns"]), (1, -30_000))
+        self.assertIn("one mark alone", self.ok("merge", a, b, "-o", self.dir / "all.db", "--align", "marks").stderr)
+        c = self.device("c.pickle", next(self.memories(1)), marks=[("step", 0)])
+        self.refused(3, "merge", a, c, "-o", self.dir / "no.db", "--align", "marks", says=["c.db", "as often"])
+        self.assertFalse((self.dir / "no.db").exists())
+
+    def test_days_apart(self):
+        first, second = self.memories(2)
+        a, b = self.device("a.pickle", first), self.device("b.pickle", second, at=86_400_000_000)
+        self.refused(3, "merge", a, b, "-o", self.dir / "no.db", says=["by date", "--align begin", "--offsets"])
+        said = self.json("merge", a, b, "-o", self.dir / "all.db", "--align", "wall") # who asks for it gets it
+        self.assertEqual(said["lanes"][1]["begins_ns"], 86_400_000_000_000)
+
+    def test_logs_without_a_date(self):
+        for name in ("a", "b"):
+            (self.dir / f"{name}.log").write_text("Thread,Time,Action,Pointer,Size,Stream\n1,10:00:00.000001,allocate,0x10,64,0\n", encoding="ascii")
+        p = run("merge", self.dir / "a.log", self.dir / "b.log", "-o", self.dir / "no.db")
+        self.assertEqual(p.returncode, 3)
+        self.assertIn("not all know the date", p.stderr)
+        self.ok("merge", self.dir / "a.log", self.dir / "b.log", "-o", self.dir / "all.db", "--align", "begin")
+
+
+class Devices(Merging):
+    def two(self):
+        out = []
+        for i in range(2):
+            m = Memory()
+            m.segment(m.base)
+            m.alloc(m.base, (i + 1) * MIB)
+            out.append(self.device(f"{i}.pickle", m))
+        return out
+
+    def test_one_of_each(self):
+        files = self.two()
+        said = self.json("merge", *files, "-o", self.dir / "all.db", "--align", "begin")
+        self.assertEqual([lane["devices"] for lane in said["lanes"]], ["", "cuda:0 as cuda:1"])
+        self.assertEqual(ask(self.dir / "all.db", "SELECT d.name, sum(b.requested_bytes) FROM block b JOIN device d ON d.id = b.device GROUP BY 1 ORDER BY 1"),
+                         [("cuda:0", MIB), ("cuda:1", 2 * MIB)])
+        said = self.json("merge", *files, "-o", self.dir / "all.db", "--align", "begin", "--devices", "same")
+        self.assertEqual([lane["devices"] for lane in said["lanes"]], ["", ""])
+        self.assertEqual(ask(self.dir / "all.db", "SELECT d.name, sum(b.requested_bytes) FROM block b JOIN device d ON d.id = b.device GROUP BY 1"), [("cuda:0", 3 * MIB)])
+
+    def test_several_of_one_lane_keep_their_order(self):
+        ms = [Memory(), Memory()]
+        for m in ms:
+            m.segment(m.base)
+            m.alloc(m.base, MIB)
+        path = self.dir / "two.pickle"
+        path.write_bytes(pickle.dumps(snapshot(*ms), protocol=4))
+        said = self.json("merge", self.two()[0], path, "-o", self.dir / "all.db", "--align", "begin")
+        self.assertEqual(said["lanes"][1]["devices"], "cuda:0 as cuda:1, cuda:1 as cuda:2")
+
+
+class Odd(Merging):
+    def test_nothing_in_one(self):
+        a, empty = self.trace("a.db"), self.dir / "empty.pickle"
+        empty.write_bytes(pickle.dumps(snapshot(Memory()), protocol=4))
+        said = self.json("merge", a, empty, "-o", self.dir / "all.db", "--align", "begin")
+        self.assertEqual([lane["events"] for lane in said["lanes"]], [ask(a, "SELECT count(*) FROM event")[0][0], 0])
+        self.ok("trace", self.dir / "all.db", "--check")
+        self.json("merge", empty, a, "-o", self.dir / "all.db", "--align", "begin")
+        self.ok("trace", self.dir / "all.db", "--check")
+        other = self.dir / "e2.pickle"
+        shutil.copy(empty, other)
+        said = self.json("merge", empty, other, "-o", self.dir / "all.db", "--align", "begin")
+        self.assertEqual(said["events"], 0)
+
+    def test_one_file_twice(self):
+        a, out = self.trace("a.db"), self.dir / "all.db"
+        self.refused(2, "merge", a, a, "-o", out, says=["label of its own"])
+        said = self.json("merge", a, a, "-o", out, "--labels", "a,again")
+        self.expect(out, said, [a, a])
+
+    def test_labels(self):
+        for folder in ("h1", "h2"):
+            (self.dir / folder).mkdir()
+        a, b, out = self.trace("h1/t.db"), self.trace("h2/t.db"), self.dir / "all.db"
+        said = self.json("merge", a, b, "-o", out)
+        self.assertEqual([lane["label"] for lane in said["lanes"]], [str(a), str(b)])
+        self.refused(2, "merge", a, b, "-o", out, "--labels", "x", says=["1 for 2 files"])
+        self.refused(2, "merge", a, b, "-o", out, "--labels", "x,y,z", says=["3 for 2 files"])
+        self.refused(2, "merge", a, b, "-o", out, "--labels", "x,", says=["label 2 is empty"])
+        self.refused(2, "merge", a, b, "-o", out, "--labels", "x,x", says=["label of its own"])
+        self.refused(2, "merge", a, b, "-o", out, "--offsets", "0,soon", says=["'soon' is no time"])
+        self.refused(2, "merge", a, b, "-o", out, "--offsets", "0,9e99s", says=["is no time"])
+        self.refused(2, "merge", a, b, "-o", out, "--offsets", "0", says=["1 for 2 files"])
+        self.refused(2, "merge", a, b, "-o", out, "--offsets", "0,1s", "--align", "begin", says=["one of them"])
+        self.refused(2, "merge", a, b, "-o", out, "--align", "sun", says=["none of boot"])
+        self.refused(2, "merge", a, b, "-o", out, "--devices", "some", says=["neither"])
+        self.refused(2, "merge", a, "-o", out, says=["two"])
+        self.refused(2, "merge", a, b, says=["-o TRACE"])
+        self.refused(2, "merge", a, b, "-o", b, says=["is an input"])
+
+    def test_outputs(self):
+        a, b = self.trace("a.db"), self.trace("b.db")
+        self.refused(8, "merge", a, b, "-o", self.dir / "none" / "t.db")
+        (self.dir / "text").write_text("mine", encoding="ascii")
+        self.refused(2, "merge", a, b, "-o", self.dir / "text", says=["--force"])
+        self.assertEqual((self.dir / "text").read_text(encoding="ascii"), "mine")
+        self.ok("merge", a, b, "-o", self.dir / "text", "--force")
+        before = sorted(p.name for p in self.dir.iterdir())
+        self.refused(3, "merge", a, SAMPLES / "decoder_kv.json", "-o", self.dir / "no.db", says=["decoder_kv.json"])
+        self.refused(3, "merge", a, self.dir / "absent.db", "-o", self.dir / "no.db", says=["absent.db"])
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), before)
+
+    def test_damaged_ones(self):
+        a, b = self.trace("a.db"), self.trace("b.db")
+        for i, statement in enumerate(("UPDATE event SET thread = 77 WHERE id = 300", "UPDATE process SET begin_ns = -5", "UPDATE scope SET parent_id = id WHERE id = 3",
+                                       "UPDATE scope SET kind = 'odd' WHERE id = 2", "UPDATE thread SET process_id = 9", "UPDATE run SET process_id = 40000",
+                                       "UPDATE event SET block_id = block_id | (7 << 48) WHERE id = (SELECT max(id) FROM event WHERE op = 2)", "UPDATE run SET first_event = 900000000000000000000 WHERE id = 1",
+                                       "UPDATE device SET name = printf('cuda:%0100d', 1)")):
+            bad = self.dir / f"bad{i}.db"
+            shutil.copy(b, bad)
+            try:
+                self.change(bad, statement)
+            except sqlite3.Error:
+                continue # the schema itself refuses it
+            p = run("merge", a, bad, "-o", self.dir / "no.db", "--align", "begin")
+            self.assertEqual(p.returncode, 3, f"{statement}\n{p.stdout}{p.stderr}")
+            self.assertTrue(p.stderr.startswith("error: ") and bad.name in p.stderr, p.stderr)
+            self.assertFalse((self.dir / "no.db").exists())
+
+    def test_one_that_is_being_recorded(self):
+        a = self.trace("a.db")
+        p = self.start("run", SAMPLES / "decoder_kv.json", "-o", self.dir / "r.db", "-n", "1000000")
+        tidemark.until(lambda: (self.dir / "r.db").exists() and ask(self.dir / "r.db", "SELECT count(*) FROM event") > [(1000,)])
+        self.refused(3, "merge", a, self.dir / "r.db", "-o", self.dir / "no.db", says=["still being recorded"])
+        p.kill()
+        p.wait()
+        tidemark.until(lambda: self.json("trace", self.dir / "r.db")["state"] == "complete")
+        said = self.json("merge", a, self.dir / "r.db", "-o", self.dir / "all.db") # and what a killed program left is finished first
+        self.assertEqual(ask(self.dir / "all.db", "SELECT how FROM process ORDER BY id"), [("closed",), ("killed",)])
+        self.assertGreater(said["lanes"][1]["events"], 1000)
+        self.ok("trace", self.dir / "all.db", "--check")
+
+    def test_many_in_little_memory(self):
+        one = self.trace("one.db")
+        files = [self.dir / f"{i}.db" for i in range(200)]
+        for path in files:
+            os.link(one, path)
+        out = self.dir / "all.db"
+        p = subprocess.run([os.environ["TIDE_PEAK_OF"], tidemark.PROGRAM, "merge", *map(str, files), "-o", str(out)], capture_output=True, text=True, env=environment())
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertLess(int(p.stderr.splitlines()[-1]), 300 * MIB)
+        n = ask(one, "SELECT count(*) FROM event")[0][0]
+        self.assertEqual(ask(out, "SELECT count(*), count(DISTINCT thread) FROM event"), [(200 * n, 200)])
+        self.assertEqual(ask(out, "SELECT count(DISTINCT id), count(*) FROM block"), [(200 * ask(one, "SELECT count(*) FROM block")[0][0],) * 2])
+
+
+@unittest.skipUnless(SNAPSHOTS.is_dir(), "no ../shared/data/snapshots here")
+class Real(Merging):
+    def test_three_snapshots(self):
+        files, out = sorted(SNAPSHOTS.glob("*.pickle")), self.dir / "all.db"
+        said = self.json("merge", *files, "-o", out, "--align", "begin")
+        of = {f"cuda:{i}": self.json("trace", f)["kinds"] for i, f in enumerate(files)}
+        got = {}
+        for k in self.json("trace", out)["kinds"]:
+            got.setdefault(k["device"], []).append({**k, "device": "cuda:0"})
+        self.assertEqual(got, of)
+        self.assertEqual(said["events"], sum(lane["events"] for lane in said["lanes"]))
+
+
+if __name__ == "__main__":
+    tidemark.main()
