@@ -18,6 +18,7 @@
 #include "analysis/subject_internal.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
+#include "profiler/lanes.h"
 
 enum { MAX_ENTRIES = 8 << 20 }; // 16 bytes each
 
@@ -131,6 +132,7 @@ static const char *made_by(const char *owner, tide_role role) {
 /// The group of something that lives, whatever it is asked by.
 static tide_status group_of(maker *m, tide_memory_kind kind, const char *name, const char *owner, tide_role role,
                             uint64_t *out) {
+    if (m->opt->by == TIDE_BAND_BY_PROCESS) return group_named(m, "the program", -1, out); // of a plan
     if (kind == TIDE_KIND_PERSISTENT) return special_group(m, TIDE_BAND_WEIGHTS, out);
     if (m->opt->by == TIDE_BAND_BY_KIND) return group_named(m, tide_memory_kind_name(kind), (int)kind, out);
     const char *text = name[0] != '\0' ? name : "(no name)";
@@ -185,6 +187,22 @@ static tide_status pool_of_block(maker *m, const tide_live *b, uint64_t *out) {
     return pool_group(m, key, out, "%.64s %s", b->allocator, tide_memory_kind_name(b->kind));
 }
 
+/// By process: its weights and what is unused in its buffers too.
+static tide_status process_of_block(maker *m, uint64_t block_id, uint64_t *out) {
+    const uint32_t process = tide_trace_process_of(block_id);
+    const uint64_t key = 1 + (uint64_t)process; // below all addresses
+    const known_text *known = tide_map_find(&m->by_text, key);
+    if (known != NULL) {
+        *out = known->group;
+        return TIDE_OK;
+    }
+    char name[TIDE_LANE_NAME_BYTES];
+    TIDE_TRY(tide_trace_lane_name(tide_subject_trace(m->s), process, name, m->err));
+    TIDE_TRY(group_named(m, name[0] != '\0' ? name : "(no process)", -1, out));
+    const known_text made = {key, *out};
+    return tide_map_put(&m->by_text, &made) ? TIDE_OK : TIDE_NO_MEMORY(m->err, "for bands");
+}
+
 static tide_status describe_plan(maker *m) {
     const tide_lifetimes *lt = &m->s->plan->lifetimes;
     TIDE_TRY(TIDE_NEW(&m->tensor_group, lt->n + 1, m->err, "for bands"));
@@ -216,6 +234,7 @@ static tide_status add_up_plan(maker *m, tide_moment at) {
 
 /// The group of a block, or of a tensor in a plan's buffer: by the address of its text where that has been seen.
 static tide_status group_of_block(maker *m, const tide_live *b, uint64_t *out) {
+    if (m->opt->by == TIDE_BAND_BY_PROCESS) return process_of_block(m, b->block_id, out);
     if (b->is_unused) return special_group(m, TIDE_BAND_UNUSED, out);
     if (m->opt->by == TIDE_BAND_BY_POOL) return pool_of_block(m, b, out);
     const char *text = m->opt->by == TIDE_BAND_BY_TENSOR ? b->name : b->scope;

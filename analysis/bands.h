@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // bands: what the curve of live bytes is made of, as stacked bands: in each column of a window, at the moment when most
-// lives in it, the bytes of each kind, operator, pool or tensor. The bands of a column sum to the curve there, to the
-// byte.
+// lives in it, the bytes of each kind, operator, pool, tensor or process. The bands of a column sum to the curve there,
+// to the byte.
 //
 //     bytes  |        ####            unused    bytes of plans' buffers that no tensor uses
 //            |    oooo####oooo        rest      groups that have no band of their own
@@ -22,7 +22,8 @@ extern "C" {
     XX(KIND, "kind")                                                                                                   \
     XX(OPERATOR, "operator") /* that made it: the innermost scope */                                                   \
     XX(POOL, "pool")         /* of the plan, or its buffer; else the allocator, by kind */                             \
-    XX(TENSOR, "tensor")     /* by name */
+    XX(TENSOR, "tensor")     /* by name */                                                                             \
+    XX(PROCESS, "process")   /* of a trace: ranks, lanes that were merged */
 typedef enum tide_band_by {
 #define XX(name, text) TIDE_BAND_BY_##name,
     TIDE_BAND_BY_MAP(XX)

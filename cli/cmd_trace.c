@@ -18,6 +18,7 @@ enum {
     OPT_SQL,
     OPT_AT,
     OPT_AND,
+    OPT_LANES,
     OPT_COMPARE,
     OPT_BY,
     OPT_SORT,
@@ -32,15 +33,18 @@ static const char help[] =
     "  --at TIME           who was live then, block by block, the largest first\n"
     "  --at A --and B      what changed between two moments\n"
     "  --compare OTHER     what OTHER holds more or less, at the peak of each (or --at TIME)\n"
-    "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run; by call stack, "
-    "where\n"
-    "                      the trace has one: module, function, file, library, stack, category\n"
+    "  --by KEY            in groups: kind, device, scope, name, allocator, size, age, thread, run, process; by call "
+    "stack,\n"
+    "                      where the trace has one: module, function, file, library, stack, category\n"
     "                      (changes are by name unless this says otherwise)\n"
     "                      these but stack and category say too what each holds with all that it called\n"
     "  --sort ORDER        own: what each allocated itself (default); callees: with all that it called\n"
     "  --run N             the peak, shares of the time and kinds are those of run N (default: the last run,\n"
     "                      as report and tui show it; the whole trace where several processes recorded)\n"
     "  --whole             those of the whole trace, whatever its runs\n"
+    "  --lanes             processes side by side (ranks, traces that were merged): which one differs from the "
+    "others,\n"
+    "                      when, and by what it holds\n"
     "  --sql QUERY         one SELECT, read-only; tab separated\n"
     "  --rows N            so many lines at most, 0 for all (default 30; all with --sql and --json)\n"
     "  --check             look at everything: exit 0 whole, 1 events are missing or contradict, 3 damaged\n"
@@ -144,6 +148,8 @@ static bool take(options *o, int c) {
     case OPT_SQL:
         o->query = optarg;
         return take_action(o, "--sql", c);
+    case OPT_LANES:
+        return take_action(o, "--lanes", c);
     case OPT_COMPARE:
         o->view.other = optarg;
         return true;
@@ -156,10 +162,11 @@ static bool take(options *o, int c) {
     case OPT_BY:
         o->view.grouped = true;
         if (cli_group_by_of(optarg, &o->view.by)) return true;
-        cli_usage(cmd,
-                  "--by: '%s' is none of kind, device, scope, name, allocator, size, age, thread, run, module, "
-                  "function, file, library, category",
-                  optarg);
+        cli_usage(
+            cmd,
+            "--by: '%s' is none of kind, device, scope, name, allocator, size, age, thread, run, process, module, "
+            "function, file, library, category",
+            optarg);
         return false;
     case OPT_SORT:
         o->sort_given = true;
@@ -228,6 +235,8 @@ static int show(const options *o) {
     int code;
     if (o->action_code == OPT_CHECK)
         code = cli_trace_check(t, &o->view);
+    else if (o->action_code == OPT_LANES)
+        code = cli_trace_lanes(t, &o->view);
     else if (o->action_code == OPT_SQL)
         code = cli_trace_answer(t, &o->view, o->query);
     else if (o->view.other != NULL || o->view.and_at != NULL)
@@ -245,6 +254,7 @@ static int run(int argc, char **argv) {
                                           {"sql", required_argument, NULL, OPT_SQL},
                                           {"at", required_argument, NULL, OPT_AT},
                                           {"and", required_argument, NULL, OPT_AND},
+                                          {"lanes", no_argument, NULL, OPT_LANES},
                                           {"compare", required_argument, NULL, OPT_COMPARE},
                                           {"by", required_argument, NULL, OPT_BY},
                                           {"sort", required_argument, NULL, OPT_SORT},

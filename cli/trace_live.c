@@ -17,9 +17,9 @@
 #define BYTES TIDE_UNIT_BYTES
 #define DURATION TIDE_UNIT_DURATION
 
-static const char *const group_names[] = {"kind",     "device", "scope",   "name",  "allocator",
-                                          "size",     "age",    "thread",  "run",   "module",
-                                          "function", "file",   "library", "stack", "category"};
+static const char *const group_names[] = {"kind", "device",  "scope", "name",    "allocator", "size",
+                                          "age",  "thread",  "run",   "process", "module",    "function",
+                                          "file", "library", "stack", "category"};
 _Static_assert(sizeof group_names / sizeof group_names[0] == TIDE_BY_CATEGORY + 1, "one name for each grouping");
 
 bool cli_group_by_of(const char *text, tide_group_by *out) {

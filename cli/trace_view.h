@@ -74,6 +74,8 @@ int cli_trace_live(tide_trace *t, const cli_trace_options *o);
 /// o->at against o->and_at, or `t` against o->other.
 int cli_trace_changes(tide_trace *t, const cli_trace_options *o);
 int cli_trace_answer(tide_trace *t, const cli_trace_options *o, const char *query);
+/// The processes side by side: which one differs from the others, when, and by what.
+int cli_trace_lanes(tide_trace *t, const cli_trace_options *o);
 /// Everything looked at. 1 when the file is sound but what it holds is not whole.
 int cli_trace_check(tide_trace *t, const cli_trace_options *o);
 

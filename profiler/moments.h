@@ -82,6 +82,7 @@ typedef enum tide_group_by {
     TIDE_BY_AGE,  ///< decades up to the set's moment: "< 1 us", "[1 us, 10 us)", ...
     TIDE_BY_THREAD,
     TIDE_BY_RUN,
+    TIDE_BY_PROCESS, ///< label, "rank 3", or its number in the system: as lanes are called (lanes.h)
     // By the call stack, where the trace has one; innermost line of Python that is no library's, or else the innermost.
     TIDE_BY_MODULE,   ///< the calls of forward() that lead there: "model.py:292 > 244 > 199"
     TIDE_BY_FUNCTION, ///< "forward model.py"

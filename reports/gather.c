@@ -202,6 +202,15 @@ static tide_status gather_worst(tide_report_side *s, tide_error *err) {
     return TIDE_OK;
 }
 
+/// One process has none to be held against.
+static tide_status gather_lanes(tide_report_side *s, tide_error *err) {
+    tide_trace_info info;
+    tide_trace *t = tide_subject_trace(s->subject);
+    if (t == NULL) return TIDE_OK;
+    TIDE_TRY(tide_trace_get_info(t, &info, err));
+    return info.n_processes > 1 ? tide_lanes_make(t, &s->lanes, err) : TIDE_OK;
+}
+
 static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_error *err) {
     s->subject = subject;
     TIDE_TRY(tide_subject_load(subject, NULL, err));
@@ -222,6 +231,7 @@ static tide_status gather_side(tide_subject *subject, tide_report_side *s, tide_
     TIDE_TRY(tide_report_find_rooms(s, err));
     TIDE_TRY(tide_report_find_devices(s, err));
     TIDE_TRY(tide_report_find_stacks(s, err));
+    TIDE_TRY(gather_lanes(s, err));
     s->knows_process = knows_process(s);
     if (s->knows_process) s->process = tide_process_need_of(s->facts->plan, s->facts->n_contexts);
     s->needs_bytes = needs(s);
@@ -272,6 +282,7 @@ static void side_deinit(tide_report_side *s) {
     tide_pool_history_deinit(&s->history);
     tide_report_devices_deinit(s);
     tide_report_stacks_deinit(s);
+    tide_lanes_deinit(&s->lanes);
     tide_leaks_deinit(&s->leaks);
     tide_space_deinit(&s->space);
 }

@@ -6,6 +6,7 @@
 
 #include "analysis/compare.h"
 #include "analysis/device_memory.h"
+#include "analysis/lanes.h"
 #include "analysis/pools.h"
 #include "analysis/space.h"
 #include "planner/process_need.h"
@@ -105,6 +106,7 @@ typedef struct tide_report_side {
     tide_group *functions; ///< [n_functions] the same by function; owned
     size_t n_functions;
     const tide_report_settings *settings; ///< NULL: none are known
+    tide_lanes lanes;                     ///< of a trace of several processes; no rows: of another
     tide_leaks leaks;                     ///< of a trace
     tide_space space;                     ///< no regions: nothing has a place
     tide_report_step *steps;              ///< [n_steps]

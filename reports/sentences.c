@@ -95,6 +95,17 @@ static void setting_fact(const tide_report_side *s, take_fact take, void *ctx) {
     take(ctx, "With other settings", tide_format_bytes(best->reserved_bytes, held, sizeof held), note);
 }
 
+/// Which process differs from the others.
+static void lane_fact(const tide_report_side *s, take_fact take, void *ctx) {
+    char value[24];
+    tide_text say = {0};
+    if (s->lanes.trace.n < 2) return;
+    snprintf(value, sizeof value, "%zu", s->lanes.trace.n);
+    tide_lanes_say(&s->lanes, &say);
+    take(ctx, "Processes", value, say.len > 0 ? tide_text_str(&say) : "none differs from the others");
+    tide_text_deinit(&say);
+}
+
 static void process_fact(const tide_report_side *s, take_fact take, void *ctx) {
     char value[64];
     tide_text parts = {0};
@@ -165,6 +176,7 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
              step[0] != '\0' && body[0] != '\0' ? ", " : "", step[0] != '\0' ? body : "", step[0] != '\0' ? ")" : "");
     take(ctx, "Peak", tide_format_bytes(f->peak_bytes, value, sizeof value), note);
     setting_fact(s, take, ctx);
+    lane_fact(s, take, ctx);
     process_fact(s, take, ctx);
     if (!s->knows_process && !f->is_trace && s->needs_bytes != f->plan_bytes)
         take(ctx, "Needs", tide_format_bytes(s->needs_bytes, value, sizeof value),

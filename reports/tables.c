@@ -345,6 +345,11 @@ static size_t side_tables(const tide_report *r, const tide_report_side *s, const
          .what = "The recorded requests again, simulated: what PyTorch would have reserved with these settings "
                  "(PYTORCH_CUDA_ALLOC_CONF), and into what the blocks fit when all of them are known before.",
          .empty = words_for_no_settings(s)},
+        {tide_table_of_lanes(&s->lanes), .title = "Processes side by side",
+         .what = "Each process, and how far it is from the median of the others where it is furthest: more than they "
+                 "have then and shortly before and after, or less. Moments count from the begin of the trace."},
+        {tide_table_of_lane_causes(&s->lanes), .title = "What the one that differs most holds",
+         .what = "At the moment when it is furthest from the others, by name; others: the median."},
         {tide_table_of_owners(&view, &s->why), .title = "The peak by operator",
          .what = "What is live at the peak, by who made it."},
         {stacks(s), .title = "The peak by call stack",

@@ -10,6 +10,8 @@
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "core/base/text.h"
+#include "profiler/holdings.h"
+#include "profiler/lanes.h"
 #include "profiler/moments.h"
 #include "profiler/read/moments_internal.h"
 
@@ -204,6 +206,9 @@ typedef struct grouping {
     group *groups; // [n], owned
     size_t n, cap;
     tide_strmap by_key;
+    const tide_live_set *process_of; // by process: whose name this is; NULL: none yet
+    uint32_t process;
+    char process_name[TIDE_LANE_NAME_BYTES];
 } grouping;
 
 static void grouping_deinit(grouping *g) {
@@ -262,7 +267,19 @@ static void age_key(uint64_t ns, tide_text *key, unsigned *order) {
     tide_text_addf(key, "[%s, %s)", lo, hi);
 }
 
-static void add_key(const tide_live_set *s, const tide_live *b, tide_group_by by, tide_text *key, unsigned *order) {
+/// Blocks come by their numbers, so that those of one process lie together and its name is looked up once.
+static void process_key(grouping *g, const tide_live_set *s, const tide_live *b, tide_text *key) {
+    const uint32_t process = tide_trace_process_of(b->block_id);
+    if (g->process_of != s || g->process != process) {
+        g->process_of = s;
+        g->process = process;
+        if (tide_trace_lane_name(s->trace, process, g->process_name, NULL) != TIDE_OK) key->failed = true;
+    }
+    tide_text_add(key, g->process_name[0] != '\0' ? g->process_name : "(no process)");
+}
+
+static void add_key(grouping *g, const tide_live_set *s, const tide_live *b, tide_group_by by, tide_text *key,
+                    unsigned *order) {
     *order = 0;
     switch (by) {
     case TIDE_BY_KIND:
@@ -301,6 +318,9 @@ static void add_key(const tide_live_set *s, const tide_live *b, tide_group_by by
             tide_text_addf(key, "run %" PRId64, b->run_id);
         }
         break;
+    case TIDE_BY_PROCESS:
+        process_key(g, s, b, key);
+        break;
     case TIDE_BY_MODULE:
     case TIDE_BY_FUNCTION:
     case TIDE_BY_FILE:
@@ -334,7 +354,7 @@ static tide_status count(grouping *g, const tide_live_set *s, tide_group_by by, 
     for (size_t i = 0; i < s->n; i++) {
         unsigned order;
         key.len = 0;
-        add_key(s, &s->items[i], by, &key, &order);
+        add_key(g, s, &s->items[i], by, &key, &order);
         group *to = key.failed ? NULL : group_of(g, tide_text_str(&key), order);
         if (to == NULL) {
             tide_text_deinit(&key);

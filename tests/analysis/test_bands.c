@@ -115,7 +115,22 @@ static const char *pool_in(const tide_live *b) {
     return name;
 }
 
+/// The process of the block as its threads say.
+static const char *process_in(const tide_live *b) {
+    static char name[32];
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace_thread *threads = NULL;
+    size_t n = 0;
+    name[0] = '\0';
+    assert_tide_ok(tide_trace_threads(tide_subject_trace(all.s), &threads, &n, &err), &err);
+    for (size_t i = 0; i < n; i++)
+        if (threads[i].process == b->block_id >> 48) snprintf(name, sizeof name, "%" PRId64, threads[i].pid);
+    tide_host_free(threads);
+    return name;
+}
+
 static const char *name_in(const tide_live *b, tide_band_by by) {
+    if (by == TIDE_BAND_BY_PROCESS) return process_in(b);
     if (by == TIDE_BAND_BY_POOL) return pool_in(b);
     if (by == TIDE_BAND_BY_KIND) return tide_memory_kind_name(b->kind);
     const char *text = by == TIDE_BAND_BY_TENSOR ? b->name : b->scope;
@@ -123,6 +138,7 @@ static const char *name_in(const tide_live *b, tide_band_by by) {
 }
 
 static bool is_in_band(const tide_live *b, const tide_band *band, tide_band_by by) {
+    if (by == TIDE_BAND_BY_PROCESS) return band->sort == TIDE_BAND_GROUP && strcmp(band->name, process_in(b)) == 0;
     if (b->is_unused) return band->sort == TIDE_BAND_UNUSED;
     if (b->kind == TIDE_KIND_PERSISTENT) return band->sort == TIDE_BAND_WEIGHTS;
     return band->sort == TIDE_BAND_GROUP && strcmp(band->name, name_in(b, by)) == 0;
@@ -393,11 +409,13 @@ static uint64_t bytes_in(const tide_memory_plan *plan, const tide_live_items *l,
     uint64_t sum = 0;
     for (size_t i = 0; i < l->n; i++) {
         const tide_live_item *x = &l->items[i];
-        const char *name = o->by == TIDE_BAND_BY_KIND     ? tide_memory_kind_name(x->shape.kind)
-                           : o->by == TIDE_BAND_BY_TENSOR ? x->site.name
-                           : o->by == TIDE_BAND_BY_POOL   ? pool_of(plan, (uint32_t)tide_planned_tensor(x->id))
-                                                          : owner_of(x);
-        const bool is_weight = x->shape.kind == TIDE_KIND_PERSISTENT;
+        const char *name = o->by == TIDE_BAND_BY_KIND      ? tide_memory_kind_name(x->shape.kind)
+                           : o->by == TIDE_BAND_BY_TENSOR  ? x->site.name
+                           : o->by == TIDE_BAND_BY_PROCESS ? "the program"
+                           : o->by == TIDE_BAND_BY_POOL    ? pool_of(plan, (uint32_t)tide_planned_tensor(x->id))
+                                                           : owner_of(x);
+        const bool is_weight = x->shape.kind == TIDE_KIND_PERSISTENT && o->by != TIDE_BAND_BY_PROCESS;
+        if (o->by == TIDE_BAND_BY_PROCESS && !tide_kind_is_among(o->kind, (int)x->shape.kind)) continue;
         if (is_weight ? band->sort == TIDE_BAND_WEIGHTS
                       : band->sort == TIDE_BAND_GROUP && strcmp(name, band->name) == 0)
             sum += x->counts_bytes;

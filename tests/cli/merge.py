@@ -2,6 +2,7 @@
 """tidemark merge: traces of several ranks or hosts as one, held event by event against a merge that Python makes of the same
 files."""
 import heapq
+import json
 import os
 import pickle
 import random
@@ -33,7 +34,9 @@ def events(path, shift=0, processes=lambda p: p, devices=None, runs=lambda r: r)
     """All that a trace says of its events, names as texts; numbers of processes, devices and runs by those of another trace."""
     chain = scopes(path)
     for t, op, block, kind, device, *rest, process, thread, allocator, tag, scope, run_id, number in ask(path, EVENTS):
-        if block is not None:
+        if block is None and op in ("segment_alloc", "segment_free", "pool_discard"): # of the addresses of a process
+            block = (processes(process) - 1 << BLOCK_BITS) or None
+        elif block is not None:
             block = (processes((block >> BLOCK_BITS) + 1) - 1 << BLOCK_BITS) | block & (1 << BLOCK_BITS) - 1
         yield (t + shift, op, block, kind, (devices or {}).get(device, device), *rest, processes(process), thread, allocator, tag, chain[scope],
                runs(run_id), number)
@@ -293,6 +296,94 @@ class Devices(Merging):
         self.assertEqual(said["lanes"][1]["devices"], "cuda:0 as cuda:1, cuda:1 as cuda:2")
 
 
+class Lanes(Merging):
+    """Five ranks that do the same, but for what a test does to them."""
+
+    def ranks(self, change=lambda rank, step, m: None, n=5, steps=240, size=lambda step: (1 + step % 3) * MIB):
+        files = []
+        for rank in range(n):
+            m = Memory()
+            m.segment(m.base, 4096 * MIB, record=False)
+            for step in range(steps):
+                m.now = 1_700_000_000_000_000 + 1000 * step + rank # never at quite the same moment
+                m.alloc(m.base + (step % 8) * 16 * MIB, size(step))
+                if step >= 4:
+                    m.free(m.base + ((step - 4) % 8) * 16 * MIB)
+                change(rank, step, m)
+            files.append(self.device(f"rank{rank}.pickle", m))
+        out = self.dir / "all.db"
+        self.ok("merge", *files, "-o", out)
+        return out
+
+    def test_figures(self):
+        out = self.ranks(lambda rank, step, m: m.alloc(m.base + 1024 * MIB, rank * MIB) if step == 20 and rank else None)
+        begin, end = ask(out, "SELECT min(t_ns), max(t_ns) FROM event")[0]
+        for lane in self.json("trace", out, "--lanes")["lanes"]:
+            process = int(lane["name"][-1])
+            rows = ask(out, "SELECT alloc_ns, coalesce(free_ns, ?), requested_bytes FROM block WHERE id >> 48 = ?", end + 1, process)
+            times = sorted({t for a, f, _ in rows for t in (a, f)} & {t for t, in ask(out, "SELECT t_ns FROM event")})
+            live = {t: sum(n for a, f, n in rows if a <= t < f) for t in times}
+            peak = max(live.values())
+            area = sum(live[t] * (u - t) for t, u in zip(times, times[1:]))
+            self.assertEqual({k: lane[k] for k in ("blocks", "begin_ns", "end_ns", "peak_bytes", "peak_ns", "mean_bytes", "end_bytes")},
+                             {"blocks": len(rows), "begin_ns": times[0] - begin, "end_ns": times[-1] - begin, "peak_bytes": peak,
+                              "peak_ns": min(t for t in times if live[t] == peak) - begin, "mean_bytes": area // (times[-1] - times[0]), "end_bytes": live[times[-1]]})
+
+    def test_one_holds_more(self):
+        def change(rank, step, m):
+            if rank == 3 and step == 100:
+                m.alloc(m.base + 2048 * MIB, 30 * MIB, [{"name": "hoard", "filename": "/x/cache.py", "line": 7}])
+            if rank == 3 and step == 150:
+                m.free(m.base + 2048 * MIB)
+        out = self.ranks(change)
+        said = self.json("trace", out, "--lanes")
+        row = {lane["name"]: lane for lane in said["lanes"]}
+        self.assertEqual((said["outlier"], row["rank3"]["differs_bytes"]), ("rank3", 30 * MIB))
+        self.assertTrue(100_000_000 <= row["rank3"]["differs_ns"] <= 150_100_000, row["rank3"])
+        self.assertEqual([row[f"rank{i}"]["differs_bytes"] for i in (0, 1, 2, 4)], [None] * 4) # their median is none the worse for it
+        self.assertEqual(said["lane_causes"][0], {"name": "hoard cache.py:7", "bytes": 30 * MIB, "typical_bytes": 0, "more_bytes": 30 * MIB})
+        text = self.ok("trace", out, "--lanes").stdout
+        self.assertIn("rank3 has up to 30.00 MiB more than the median of the others", text)
+        self.assertIn("hoard", text)
+        groups = {g["key"]: g["requested_bytes"] for g in self.json("trace", out, "--at", "120.5ms", "--by", "process")["groups"]}
+        self.assertEqual(groups["rank3"] - groups["rank0"], 30 * MIB)
+        self.assertEqual(sum(groups.values()), sum(b["requested_bytes"] for b in self.json("trace", out, "--at", "120.5ms")["blocks"]))
+
+    def test_one_holds_less(self):
+        def change(rank, step, m):
+            if rank != 1 and step == 60:
+                m.alloc(m.base + 2048 * MIB, 20 * MIB, [{"name": "shard", "filename": "/x/load.py", "line": 2}])
+        said = self.json("trace", self.ranks(change), "--lanes")
+        row = {lane["name"]: lane for lane in said["lanes"]}
+        self.assertEqual((said["outlier"], row["rank1"]["differs_bytes"]), ("rank1", -20 * MIB))
+        self.assertEqual(said["lane_causes"][0], {"name": "shard load.py:2", "bytes": 0, "typical_bytes": 20 * MIB, "more_bytes": -20 * MIB})
+
+    def test_a_moment_apart_is_no_difference(self):
+        def change(rank, step, m):
+            if step in (50, 51): # each rank allocates it at another time within a column and the next
+                at = m.base + 2048 * MIB
+                if step == 50 + rank % 2:
+                    m.alloc(at, 64 * MIB)
+        said = self.json("trace", self.ranks(change, size=lambda step: MIB), "--lanes")
+        self.assertEqual((said["outlier"], [lane["differs_bytes"] for lane in said["lanes"]]), (None, [None] * 5))
+        self.assertIn("no lane differs", self.ok("trace", self.dir / "all.db", "--lanes").stdout)
+
+    def test_two_and_one_and_none(self):
+        out = self.ranks(lambda rank, step, m: m.alloc(m.base + 1024 * MIB, 5 * MIB) if step == 20 and rank else None, n=2)
+        said = self.json("trace", out, "--lanes")
+        self.assertEqual((said["outlier"], [lane["differs_bytes"] for lane in said["lanes"]]), ("rank1", [-5 * MIB, 5 * MIB]))
+        self.assertIn("more than the other,", self.ok("trace", out, "--lanes").stdout)
+        self.assertIn("one process", self.ok("trace", self.dir / "rank0.db", "--lanes").stdout)
+        empty = self.dir / "empty.pickle"
+        empty.write_bytes(pickle.dumps(snapshot(Memory()), protocol=4))
+        self.assertIn("one process", self.ok("trace", empty, "--lanes").stdout)
+        self.ok("merge", out, empty, "-o", self.dir / "more.db", "--align", "begin")
+        said = self.json("trace", self.dir / "more.db", "--lanes")
+        self.assertEqual([lane["blocks"] for lane in said["lanes"]][2:], [0])
+        self.assertEqual(said["outlier"], "all/rank1")
+        self.refused(2, "trace", out, "--lanes", "--check", says=["one at a time"])
+
+
 class Odd(Merging):
     def test_nothing_in_one(self):
         a, empty = self.trace("a.db"), self.dir / "empty.pickle"
@@ -399,6 +490,14 @@ class Real(Merging):
         for k in self.json("trace", out)["kinds"]:
             got.setdefault(k["device"], []).append({**k, "device": "cuda:0"})
         self.assertEqual(got, of)
+        # segments stay those of their process: what each had reserved at its peak is what its own file says
+        held = [self.json("trace", f)["devices"][0]["allocators_bytes"] for f in files]
+        self.assertEqual([d["allocators_bytes"] for d in self.json("trace", out)["devices"]], held)
+        beside = self.json("trace", out, "--lanes")
+        self.assertEqual([lane["peak_bytes"] for lane in beside["lanes"]], [k[0]["peak_bytes"] for k in of.values()])
+        self.ok("report", out, "-o", self.dir / "r.json")
+        side = json.loads((self.dir / "r.json").read_text(encoding="utf-8"))["sides"][0]
+        self.assertEqual((side["lanes"], side["lane_causes"]), (beside["lanes"], beside["lane_causes"]))
         self.assertEqual(said["events"], sum(lane["events"] for lane in said["lanes"]))
 
 

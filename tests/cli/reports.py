@@ -37,14 +37,21 @@ class Reports(Case):
 
     # ---- valid ----
 
+    def merged(self):
+        """Of two processes, one of which holds more."""
+        out = self.dir / "merged.db"
+        self.ok("merge", self.trace("--naive").rename(self.dir / "a.db"), self.trace().rename(self.dir / "b.db"), "-o", out, "--align", "begin")
+        return out
+
     def test_json_is_of_its_schema(self):
         python = python_with("jsonschema")
         if python is None:
             self.skipTest("python3-jsonschema is not installed")
         plan = self.dir / "plan.json"
         self.ok("plan", LENET, "--no-passes", "-o", plan)
+        merged = self.merged()
         inputs = [[LENET], [plan], [self.trace()], [LENET, plan], [plan, self.dir / "t.db"],
-                  [self.trace("--naive"), "--whole"], [LENET, "--capacity", "64MiB"]]
+                  [self.trace("--naive"), "--whole"], [LENET, "--capacity", "64MiB"], [merged]]
         if SHARED.is_dir():
             for pattern in ("data/*/*.csv", "models/light-*/model.onnx"):  # the validator takes a second for 1 MB
                 inputs += [[path] for path in sorted(SHARED.glob(pattern), key=lambda path: path.stat().st_size)[:3]]

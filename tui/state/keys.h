@@ -100,7 +100,7 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(VIEW_6, "stacks", "", "call stacks: who asked for what is alive", VIEW)                                         \
     XX(REQUEST, "request", "SIZE", "would a pool serve SIZE (all: what is free); 0: off", VIEW)                        \
     XX(KIND, "kind", "[KIND]", "curve of one kind of memory; again: the next", VIEW)                                   \
-    XX(BANDS, "bands", "[BY]", "curve by kind, operator, pool, tensor", VIEW)                                          \
+    XX(BANDS, "bands", "[BY]", "curve by kind, operator, pool, tensor, process", VIEW)                                 \
     XX(WEIGHTS, "weights", "", "fold weights away in curve, rows and bound; again: back", VIEW)                        \
     XX(SEARCH, "search", "REGEX", "search names", FIND)                                                                \
     XX(NEXT_MATCH, "next-match", "", "next match", FIND)                                                               \

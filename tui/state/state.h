@@ -52,7 +52,7 @@ enum {
     XX(FILTERS, "filters", "filters apply")                                                                            \
     XX(KIND, "kind", "kind of memory in the curve")                                                                    \
     XX(WEIGHTS, "weights", "weights are shown in curve, rows and bound")                                               \
-    XX(BANDS, "bands", "what the curve is made of: kind, operator, pool, tensor, off")                                 \
+    XX(BANDS, "bands", "what the curve is made of: kind, operator, pool, tensor, process, off")                        \
     XX(FOLLOW, "follow", "the newest stays in view (of a recording)")                                                  \
     XX(MOUSE, "mouse", "clicks and wheel are for the view")
 typedef enum tide_tui_setting {
