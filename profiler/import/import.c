@@ -19,7 +19,8 @@ const char *tide_import_format_name(tide_import_format format) {
                                         [TIDE_IMPORT_TORCH] = "a memory snapshot of PyTorch",
                                         [TIDE_IMPORT_NSIGHT] = "an export of Nsight Systems",
                                         [TIDE_IMPORT_HEAPTRACK] = "a recording of heaptrack",
-                                        [TIDE_IMPORT_RMM] = "a log of RMM"};
+                                        [TIDE_IMPORT_RMM] = "a log of RMM",
+                                        [TIDE_IMPORT_TFLM] = "a log of TensorFlow Lite Micro's arena"};
     return names[format];
 }
 
@@ -51,6 +52,37 @@ static tide_import_format format_of(const char *path, bool is_packed, const char
     return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
 }
 
+/// A text that may be any, and whose lines of ours come somewhere: JSON and lists of numbers are none.
+static bool may_be_log(const char *head, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)head[i];
+        if (c < ' ' && c != '\t' && c != '\r' && c != '\n' && c != '\x1b') return false;
+    }
+    return n > 0 && head[0] != '{';
+}
+
+/// Looks into the first MiB, of which `head` [n] was read, in pieces that overlap by more than a line that is looked
+/// for.
+static tide_import_format format_of_log(FILE *file, const char *head, size_t n) {
+    enum { MOST = 1 << 20, OVERLAP = 256 };
+    char text[16384 + 1];
+    memcpy(text, head, n);
+    for (size_t seen = n; seen < MOST;) {
+        const size_t more = fread(text + n, 1, sizeof text - 1 - n, file);
+        n += more;
+        seen += more;
+        text[n] = '\0';
+        for (size_t i = 0; i < n; i++)
+            if (text[i] == '\0') text[i] = ' ';
+        if (tide__import_is_tflm(text)) return TIDE_IMPORT_TFLM;
+        if (more == 0) break;
+        const size_t kept = n < OVERLAP ? n : OVERLAP;
+        memmove(text, text + n - kept, kept);
+        n = kept;
+    }
+    return TIDE_IMPORT_UNKNOWN;
+}
+
 tide_import_format tide_import_look(const char *path) {
     char head[256];
     struct stat info;
@@ -60,7 +92,8 @@ tide_import_format tide_import_look(const char *path) {
         return TIDE_IMPORT_UNKNOWN;
     const size_t n = fread(head, 1, sizeof head - 1, u.file);
     head[n] = '\0';
-    const tide_import_format format = format_of(path, u.packed != NULL, head, n);
+    tide_import_format format = format_of(path, u.packed != NULL, head, n);
+    if (format == TIDE_IMPORT_UNKNOWN && may_be_log(head, n)) format = format_of_log(u.file, head, n);
     tide__unpack_close(&u);
     return format;
 }
@@ -142,6 +175,9 @@ static tide_status import_into(const tide__unpack *in, const char *path, tide__n
     case TIDE_IMPORT_HEAPTRACK:
         TIDE_TRY(tide__import_heaptrack(in, path, out, r, err));
         break;
+    case TIDE_IMPORT_TFLM:
+        TIDE_TRY(tide__import_tflm(in, path, out, r, err));
+        break;
     case TIDE_IMPORT_NSIGHT:
         TIDE_TRY(tide__import_nsight(in->file, path, out, r, err));
         break;
@@ -164,8 +200,9 @@ static tide_status unknown(const char *path, const tide__unpack *in, tide_error 
     if (n == 0 && in->is_cut)
         return TIDE_FAIL(err, st, "cannot import '%s': what is packed in it ends before its first byte", path);
     st = TIDE_FAIL(err, st, "cannot import '%s': it is no recording of a known tool", path);
-    tide_error_hint(err, "memory snapshots of PyTorch, exports of Nsight Systems (SQLite), recordings of heaptrack "
-                         "and logs of RMM are read, packed ones (zstd, gzip) too, but for SQLite");
+    tide_error_hint(
+        err, "memory snapshots of PyTorch, exports of Nsight Systems (SQLite), recordings of heaptrack, "
+             "logs of RMM and of TensorFlow Lite Micro's arena are read, packed (zstd, gzip) too, but for SQLite");
     return n == 0 ? tide__unpack_fault(in, st, err) : st;
 }
 

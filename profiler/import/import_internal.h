@@ -13,6 +13,7 @@
 //     rmm_csv.c        logs of RMM
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
+//     tflm_recording.c what TensorFlow Lite Micro prints of its arena
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 #define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 
@@ -48,6 +49,11 @@ tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out
 /// All lines of heaptrack's text.
 tide_status tide__import_heaptrack(const tide__unpack *in, const char *path, tide__new_trace *out,
                                    tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+/// Whether a text has the first line of what TensorFlow Lite Micro prints of its arena.
+bool tide__import_is_tflm(const char *text);
+/// All its lines of a log.
+tide_status tide__import_tflm(const tide__unpack *in, const char *path, tide__new_trace *out,
+                              tide_import_report *report, tide_error *err) TIDE_NODISCARD;
 /// All lines of a log.
 tide_status tide__import_rmm(const tide__unpack *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) TIDE_NODISCARD;

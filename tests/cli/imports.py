@@ -1023,6 +1023,103 @@ class Rmm(Made):
         self.assertEqual([p.name for p in self.dir.iterdir()], ["log.csv"])
 
 
+class Tflm(Made):
+    """What the recording interpreter of TensorFlow Lite Micro prints, in logs of several kinds."""
+    CATEGORIES = [("TfLiteEvalTensor data", 360, 360, 15, "allocations"), ("Persistent TfLiteTensor data", 0, 0, 0, "tensors"),
+                  ("Persistent buffer data", 640, 608, 10, "allocations"), ("NodeAndRegistration struct", 392, 392, 7, "NodeAndRegistration structs")]
+    HEAD, TAIL = 7744, 1824
+
+    def lines(self, head=HEAD, tail=TAIL, categories=None, old=False):
+        mark = "[RecordingMicroAllocator]"
+        out = [f"{mark} Arena allocation total {head + tail} bytes", f"{mark} Arena allocation head {head} bytes", f"{mark} Arena allocation tail {tail} bytes"]
+        for name, used, requested, count, word in self.CATEGORIES if categories is None else categories:
+            out.append(f"{mark} '{name}' used {used} bytes (requested {requested} bytes {count} times)" if old else
+                       f"{mark} '{name}' used {used} bytes with alignment overhead (requested {requested} bytes for {count} {word})")
+        return out
+
+    def blocks(self, head=HEAD, tail=TAIL, categories=None):
+        """As they follow from what was asked to be printed."""
+        named = [(f"{name} ({count})", "Persistent", requested, used) for name, used, requested, count, _ in
+                 (self.CATEGORIES if categories is None else categories) if used]
+        rest = tail - sum(used for *_, used in named)
+        return ([("head (not persistent)", "Workspace", head, head)] if head else []) + named + (
+            [("tail, in no category", "Persistent", rest, rest)] if rest else [])
+
+    def log(self, lines, end="\n"):
+        path = self.dir / "serial.log"
+        path.write_text(end.join([*lines, ""]), newline="")
+        return path
+
+    def taken(self, path):
+        said = self.json("import", path, "-o", self.dir / "t.db")
+        self.assertEqual(said["format"], "a log of TensorFlow Lite Micro's arena")
+        return said, ask(self.dir / "t.db", "SELECT name, kind, requested_bytes, reserved_bytes FROM events WHERE op = 'alloc' ORDER BY event_id")
+
+    def test_logs(self):
+        plain = self.lines()
+        serial = ["I (31) boot: ESP-IDF v5.1", *[f"I ({400 + k}) main: {l}" for k, l in enumerate(plain)], "W (999) wifi: off"]
+        mixed = [x for l in plain for x in (l, "12:00:01.5 sensor: 17")]
+        colours = [f"\x1b[0;32m{l}\x1b[0m " for l in plain]
+        for lines, end in ((plain, "\n"), (serial, "\r\n"), (mixed, "\n"), (colours, "\n"), (self.lines(old=True), "\n"), (["x" * 200] * 4000 + plain, "\n")):
+            said, blocks = self.taken(self.log(lines, end))
+            self.assertEqual(blocks, self.blocks())
+            self.assertEqual((said["events"], said["events_without_time"], said["blocks"]), (5, 5, 5))
+        self.assertEqual(ask(self.dir / "t.db", "SELECT DISTINCT device, allocator FROM events"), [("cpu", "tflm")])
+        live = self.json("trace", self.dir / "t.db", "--at", "end")
+        self.assertEqual((live["moment"]["requested_bytes"], live["moment"]["reserved_bytes"]), (self.HEAD + self.TAIL - 32, self.HEAD + self.TAIL))
+        self.assertEqual(self.ok("trace", self.dir / "t.db", "--check").returncode, 0)
+        path = self.log(plain)
+        packed = self.dir / "serial.log.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        self.assertEqual(self.taken(packed)[1], self.blocks())
+        self.ok("report", path, "-o", self.dir / "r.html")
+        self.ok("tui", path, "--once")
+
+    def test_the_first_line_anywhere(self):
+        for before in (16384 - 250, 16384 - 60, 16384 - 30, 16384 - 2, (1 << 20) - 200):
+            self.assertEqual(self.taken(self.log(["x" * before, *self.lines()]))[1], self.blocks())
+        self.refused(3, "import", self.log(["x" * (2 << 20), *self.lines()]), "-o", self.dir / "t.db", says=["known tool"])
+
+    def test_several_prints(self):
+        """The next one takes the place of the one before."""
+        more = [("Operator runtime data", 136, 130, 5, "OpData structs")]
+        said, blocks = self.taken(self.log(self.lines() + ["reset"] + self.lines(100, 200, more) + self.lines(0, 0, [])))
+        self.assertEqual(blocks, self.blocks() + self.blocks(100, 200, more))
+        self.assertEqual(ask(self.dir / "t.db", "SELECT count(*), count(free_ns) FROM block"), [(8, 8)])
+        self.assertEqual(self.json("trace", self.dir / "t.db")["peak"]["bytes"], self.HEAD + self.TAIL - 32)
+
+    def test_what_is_none(self):
+        for text in ('MicroPrintf("[RecordingMicroAllocator] Arena allocation total %d bytes",', "[RecordingMicroAllocator] Arena allocation total",
+                     "[RecordingMicroAllocator] Arena allocation head 8 bytes", "Arena allocation total 8 bytes", "[RecordingMicroAllocator]"):
+            self.refused(3, "import", self.log([text]), "-o", self.dir / "t.db", says=["known tool"])
+
+    def test_bad_lines(self):
+        plain = ["boot", *self.lines()]
+        for at, old, new, says, line in ((2, "7744", "7743", "are not its total", 2), (2, "7744", "-7744", "want 'Arena", 3), (2, "head", "heap", "want 'Arena", 3),
+                                         (3, "tail", "head", "there twice", 4), (3, "1824 bytes", "1824", "want 'Arena", 4), (4, "used 360", "used x", "want ''NAME'", 5),
+                                         (4, "used 360", "used 1361", "more than the arena's tail", 2), (4, "requested 360", "requested 361", "less than was asked", 5),
+                                         (4, "'TfLite", "TfLite", "is not known", 5), (4, "allocations)", "allocations", "want ''NAME'", 5),
+                                         (4, "used 360", f"used {1 << 31}", "want ''NAME'", 5), (4, "used 360", f"used {1 << 64}", "want ''NAME'", 5),
+                                         (4, "allocations)", "allocations) x", "want ''NAME'", 5), (4, "'TfLiteEvalTensor data'", "''", "want ''NAME'", 5)):
+            changed = list(plain)
+            self.assertIn(old, changed[at])
+            changed[at] = changed[at].replace(old, new, 1)
+            with self.subTest(new=new, at=at):
+                self.refused(3, "import", self.log(changed), "-o", self.dir / "t.db", says=[says, f"serial.log:{line}\n"])
+        for lines, says in ((plain[:2], "no head or no tail"), (plain[:3], "no head or no tail"), (plain[:2] + plain[4:], "before head and tail"),
+                            (plain[:1] + plain[2:3] + plain, "before its total"), (plain[:4] + plain[4:5] * 70, "more than")):
+            self.refused(3, "import", self.log(lines), "-o", self.dir / "t.db", says=[says])
+        self.assertEqual([p.name for p in self.dir.iterdir()], ["serial.log"])
+        rng = random.Random(8)
+        text = "\n".join(plain).encode()
+        for _ in range(25):
+            changed = bytearray(text)
+            for _ in range(rng.choice([1, 3, 9])):
+                changed[rng.randrange(len(changed))] = rng.choice(b"0123456789'()[] \n\0\xff")
+            (self.dir / "serial.log").write_bytes(changed)
+            self.assertIn(run("import", self.dir / "serial.log", "-o", self.dir / "t.db").returncode, (0, 3))
+
+
 def at_the_peak(doc):
     """Blocks of the first device that are alive when most is, each with what counts and its frames from the innermost out."""
     events, known, before = doc["device_traces"][0], {}, []
