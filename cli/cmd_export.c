@@ -172,7 +172,7 @@ static int export_file(const char *path, const options *o) {
         return cli_usage(&cli_command_export, "-o: '%s' is the input; it would be replaced", o->out);
     if (cli_input_open(path, &in, &err) != TIDE_OK) return cli_fail(&err);
     if (in.kind != CLI_INPUT_TRACE && (o->run_id != 0 || o->whole)) {
-        const char *kind = cli_input_kind_name(in.kind);
+        const char *kind = cli_input_name(&in);
         cli_input_close(&in);
         return cli_usage(&cli_command_export, "--run, --whole: '%s' is %s, and only a trace has runs", path, kind);
     }

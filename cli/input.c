@@ -17,8 +17,8 @@
 
 static const char sqlite_magic[16] = "SQLite format 3";
 
-const char *cli_input_kind_name(cli_input_kind kind) {
-    switch (kind) {
+const char *cli_input_name(const cli_input *in) {
+    switch (in->kind) {
     case CLI_INPUT_ONNX:
         return "an ONNX model";
     case CLI_INPUT_GRAPH:
@@ -29,6 +29,8 @@ const char *cli_input_kind_name(cli_input_kind kind) {
         return "a lifetimes CSV";
     case CLI_INPUT_LIFETIMES_JSON:
         return "a list of lifetimes";
+    case CLI_INPUT_FOREIGN_LIST:
+        return tide_list_format_name(in->format);
     case CLI_INPUT_TRACE:
         return "a trace";
     }
@@ -77,8 +79,8 @@ static bool schema_is(const char *json, const char *value) {
 
 enum { HEAD_BYTES = 4096 };
 
-/// Maps an ONNX model. Leaves out->file NULL where the file is something else, no plain file, or on a file system that
-/// maps none: then it is read.
+/// Maps an ONNX model or a foreign list. Leaves out->file NULL where the file is something else, no plain file, or on a
+/// file system that maps none: then it is read.
 static void map_model(const char *path, cli_input *out) {
     char head[HEAD_BYTES];
     struct stat info;
@@ -90,11 +92,14 @@ static void map_model(const char *path, cli_input *out) {
     close(fd);
     if (got <= 0) return;
     const size_t n = (size_t)got, start = skip_blank(head, n);
-    if (start == n || head[start] == '{' || looks_like_text(head + start, n - start)) return;
+    out->format = tide_list_look(head, (size_t)info.st_size < n ? n : (size_t)info.st_size);
+    const bool is_text = start == n || head[start] == '{' || looks_like_text(head + start, n - start);
+    if (out->format == TIDE_LIST_UNKNOWN && is_text) return;
     if (tide_block_map_file(path, 0, 0, TIDE_KIND_HOST_PAGEABLE, &out->file, NULL) != TIDE_OK) return;
     out->data = tide_block_data(out->file); // read only
     out->len = out->file->mem.requested_bytes;
-    out->kind = CLI_INPUT_ONNX;
+    out->format = tide_list_look(out->data, out->len);
+    out->kind = out->format != TIDE_LIST_UNKNOWN ? CLI_INPUT_FOREIGN_LIST : CLI_INPUT_ONNX;
 }
 
 static tide_status classify(cli_input *in, tide_error *err) {
@@ -102,6 +107,11 @@ static tide_status classify(cli_input *in, tide_error *err) {
     const char *head = in->data + start;
     const size_t left = in->len - start;
     if (left == 0) return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is empty", in->path);
+    in->format = tide_list_look(in->data, in->len);
+    if (in->format != TIDE_LIST_UNKNOWN) {
+        in->kind = CLI_INPUT_FOREIGN_LIST;
+        return TIDE_OK;
+    }
     // The full parsers report what is wrong inside; here only which of them to ask.
     if (*head == '{')
         in->kind = schema_is(head, "tidemark.plan")        ? CLI_INPUT_PLAN
@@ -154,8 +164,8 @@ tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) 
 
 tide_status cli_input_require_graph(const cli_input *in, tide_error *err) {
     if (in->kind == CLI_INPUT_ONNX || in->kind == CLI_INPUT_GRAPH) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s; a model or graph text is needed here", in->path,
-                     cli_input_kind_name(in->kind));
+    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s; an ONNX model or graph text is needed here", in->path,
+                     cli_input_name(in));
 }
 
 /// What planning may take by itself where no option says.

@@ -6,6 +6,7 @@
 
 #include "core/graph/sizes.h"
 #include "core/runtime/program.h"
+#include "planner/formats/formats.h"
 #include "planner/planner.h"
 #include "profiler/query.h"
 
@@ -15,21 +16,24 @@ typedef enum cli_input_kind {
     CLI_INPUT_PLAN,
     CLI_INPUT_LIFETIMES,      ///< CSV
     CLI_INPUT_LIFETIMES_JSON, ///< `tidemark.lifetimes`
+    CLI_INPUT_FOREIGN_LIST,   ///< a model or plan of another compiler (planner/formats)
     CLI_INPUT_TRACE,
 } cli_input_kind;
-const char *cli_input_kind_name(cli_input_kind kind);
-
 typedef struct cli_input {
     const char *path; ///< borrowed
     cli_input_kind kind;
-    char *data; ///< owned, or `file`'s; NULL for a trace (SQLite opens it itself)
+    tide_list_format format; ///< of CLI_INPUT_FOREIGN_LIST
+    char *data;              ///< owned, or `file`'s; NULL for a trace (SQLite opens it itself)
     size_t len;
-    tide_block *file; ///< owned: a mapping of an ONNX model; NULL: the bytes were read
+    tide_block *file; ///< owned: a mapping of such a model; NULL: the bytes were read
     bool keep;        ///< cli_input_graph leaves the bytes: the graph will be read again
 } cli_input;
 
-/// Read and classify. An ONNX model in a plain file is mapped, and not read here. TIDE_ERR_IO, TIDE_ERR_BAD_INPUT
-/// (empty, or nothing we know).
+/// "an ONNX model", "a trace", …
+const char *cli_input_name(const cli_input *in);
+
+/// Read and classify. An ONNX model or a foreign list in a plain file is mapped, and not read here. TIDE_ERR_IO,
+/// TIDE_ERR_BAD_INPUT (empty, or nothing we know).
 tide_status cli_input_open(const char *path, cli_input *out, tide_error *err) TIDE_NODISCARD;
 void cli_input_close(cli_input *in);
 

@@ -13,6 +13,7 @@
 
 #include "cli/replay.h"
 #include "cli/session.h"
+#include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/json.h"
 #include "core/ops/ops.h"
@@ -361,6 +362,26 @@ static tide_status lifetimes_of_plan(const cli_input *in, tide_lifetimes *out, t
     return st;
 }
 
+/// Each file aligns as its own runtime does, unless --align asks for more.
+static tide_status foreign_list(const cli_input *in, uint64_t align_bytes, tide_lifetimes *out, tide_error *err) {
+    tide_lifetimes lt;
+    cli_log_notes(true);
+    const tide_status st = tide_lifetimes_from_format(in->format, in->data, in->len, in->path, &lt, err);
+    cli_log_notes(false);
+    TIDE_TRY(st);
+    for (size_t i = 0; i < lt.n; i++) {
+        tide_lifetime *item = &lt.items[i];
+        uint64_t rounded;
+        if (item->unrounded || item->align_bytes >= align_bytes) continue;
+        item->align_bytes = align_bytes;
+        if (tide_align_up(item->size_bytes, align_bytes, &rounded)) continue;
+        tide_lifetimes_deinit(&lt);
+        return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s': a tensor is too large for --align", in->path);
+    }
+    *out = lt;
+    return TIDE_OK;
+}
+
 static tide_status make_lifetimes(cli_input *in, const cli_planning *p, cli_plans *out, tide_error *err) {
     if (p->n_extents > 0 && in->kind != CLI_INPUT_ONNX && in->kind != CLI_INPUT_GRAPH)
         return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "--extent: '%s' is no model and has no open extents", in->path);
@@ -373,6 +394,8 @@ static tide_status make_lifetimes(cli_input *in, const cli_planning *p, cli_plan
         return tide_lifetimes_from_csv(in->data, in->len, in->path, p->align_bytes, &out->lifetimes, err);
     case CLI_INPUT_LIFETIMES_JSON:
         return tide_lifetimes_from_json(in->data, in->len, in->path, &out->lifetimes, err);
+    case CLI_INPUT_FOREIGN_LIST:
+        return foreign_list(in, p->align_bytes, &out->lifetimes, err);
     case CLI_INPUT_ONNX:
     case CLI_INPUT_GRAPH:
         break;

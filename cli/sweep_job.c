@@ -86,7 +86,7 @@ static tide_status read_model(const cli_sweep_options *o, cli_sweep_model *m, ti
     if (o->run != CLI_SWEEP_RUN_NONE) return cli_input_require_graph(&m->in, err);
     if (o->n_axes == 0) return TIDE_OK;
     return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' is %s: its sizes are numbers, there is no '%s' to vary", m->path,
-                     cli_input_kind_name(m->in.kind), o->axes[0].name);
+                     cli_input_name(&m->in), o->axes[0].name);
 }
 
 /// What is wrong with the file stays in out->err, and is an error of its points.

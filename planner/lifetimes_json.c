@@ -85,6 +85,8 @@ static tide_status read_head(tide_json_reader *r, const json_t *root, tide_lifet
     lt->model = tide_host_strdup(model);
     if (lt->model == NULL) return TIDE_NO_MEMORY(r->err, "to read %s", r->path);
     TIDE_TRY(read_process(r, root, &lt->process));
+    if (tide_json_has(root, "given_plan_bytes"))
+        TIDE_TRY(tide_json_get_bytes(r, root, "given_plan_bytes", &lt->given_plan_bytes));
     TIDE_TRY(read_names(r, root, "points", &lt->point_names, &lt->n_points));
     TIDE_TRY(read_names(r, root, "order", &lt->step_names, &lt->n_step_names));
     TIDE_TRY(read_names(r, root, "dynamic", &lt->dynamic, &lt->n_dynamic));
@@ -331,6 +333,7 @@ static void add_regions(tide_json_out *j, const tide_lifetimes *lt) {
 }
 
 void tide__lifetimes_json_add_names(tide_json_out *j, const tide_lifetimes *lt) {
+    if (lt->given_plan_bytes > 0) tide_json_u64(j, "given_plan_bytes", lt->given_plan_bytes);
     add_short_list(j, "points", lt->point_names, lt->n_points);
     add_short_list(j, "recomputed", lt->recomputed, lt->n_recomputed);
     add_short_list(j, "dynamic", lt->dynamic, lt->n_dynamic);

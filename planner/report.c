@@ -157,14 +157,18 @@ static void add_offsets(const tide_memory_plan *plan, const entry *entries, size
     }
 }
 
-static void add_totals(const tide_memory_plan *plan, tide_text *out) {
+/// What the plan takes that came with the list, and how much less this one does.
+static void add_given(const tide_memory_plan *plan, tide_text *out) {
+    const uint64_t given = plan->lifetimes.given_plan_bytes;
+    char kb[32], share[32];
+    if (given == 0) return;
+    const double change = 100 * ((double)plan->bytes / (double)given - 1);
+    tide_text_addf(out, "Plan in the File: %s KiB (this one: %s%s%%)\n", tide__format_kb(given, kb, sizeof kb),
+                   change > 0 ? "+" : "", tide__format_fixed(change, 2, share, sizeof share));
+}
+
+static void add_bounds(const tide_memory_plan *plan, tide_text *out) {
     char kb[32];
-    tide_text_add(out, rule);
-    tide_text_addf(out, "Original Memory: %s KiB\n",
-                   tide__format_kb(tide_memory_plan_original_bytes(plan), kb, sizeof kb));
-    tide_text_addf(out, "Optimized Memory: %s KiB\n", tide__format_kb(plan->bytes, kb, sizeof kb));
-    tide_text_addf(out, "Memory Saving: %s%%\n",
-                   tide__format_fixed(100 * tide_memory_plan_saving(plan), 2, kb, sizeof kb));
     tide_text_addf(out, "Lower Bound: %s KiB", tide__format_kb(plan->lower_bound_bytes, kb, sizeof kb));
     if (plan->bytes == plan->lower_bound_bytes) {
         tide_text_add(out, " (reached: no plan is smaller)\n");
@@ -181,6 +185,18 @@ static void add_totals(const tide_memory_plan *plan, tide_text *out) {
         const double left = (double)plan->bytes / (double)plan->proved_bytes - 1;
         tide_text_addf(out, "gap %s%%)\n", tide__format_fixed(100 * left, 2, kb, sizeof kb));
     }
+}
+
+static void add_totals(const tide_memory_plan *plan, tide_text *out) {
+    char kb[32];
+    tide_text_add(out, rule);
+    tide_text_addf(out, "Original Memory: %s KiB\n",
+                   tide__format_kb(tide_memory_plan_original_bytes(plan), kb, sizeof kb));
+    tide_text_addf(out, "Optimized Memory: %s KiB\n", tide__format_kb(plan->bytes, kb, sizeof kb));
+    tide_text_addf(out, "Memory Saving: %s%%\n",
+                   tide__format_fixed(100 * tide_memory_plan_saving(plan), 2, kb, sizeof kb));
+    add_bounds(plan, out);
+    add_given(plan, out);
 }
 
 static void add_buffers(const tide_memory_plan *plan, tide_text *out) {
@@ -353,6 +369,8 @@ void tide_plan_table_with(const tide_memory_plan *const *plans, size_t n, const 
     for (size_t i = 0; i < n; i++) add_plan_row(&g, plans[i]);
     for (size_t k = 0; extras != NULL && k < extras->n_refused; k++) add_refusal(&g, &extras->refused[k]);
     tide__grid_finish(&g, out);
+    if (n > 0 && plans[0]->lifetimes.given_plan_bytes > 0)
+        tide_text_addf(out, "\nThe plan in the file takes %" PRIu64 " bytes.\n", plans[0]->lifetimes.given_plan_bytes);
 }
 
 void tide_plan_table(const tide_memory_plan *const *plans, size_t n, tide_text *out) {

@@ -221,7 +221,7 @@ char *tide_lifetimes_body_of(const tide_lifetimes *lt, int64_t step, char *buf, 
 }
 
 tide_status tide_lifetimes_copy(const tide_lifetimes *lt, tide_lifetimes *out, tide_error *err) {
-    tide_lifetimes copy = {.n_steps = lt->n_steps, .process = lt->process};
+    tide_lifetimes copy = {.n_steps = lt->n_steps, .process = lt->process, .given_plan_bytes = lt->given_plan_bytes};
     tide_status st = copy_items(lt, &copy);
     if (st == TIDE_OK) st = copy_names(lt->step_names, lt->n_step_names, &copy.step_names, &copy.n_step_names);
     if (st == TIDE_OK) st = copy_names(lt->recomputed, lt->n_recomputed, &copy.recomputed, &copy.n_recomputed);

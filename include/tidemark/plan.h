@@ -135,8 +135,9 @@ typedef struct tide_lifetimes {
     size_t n_dynamic;
     tide_plan_region *regions; ///< [n_regions] by open_step: an outer one before those in it, then before else
     size_t n_regions;
-    char **point_names; ///< [n_points]: sizes for which a dynamic model is planned ("batch=1", …)
-    size_t n_points;    ///< 0: one size only. size_bytes of each item is the maximum over the points
+    char **point_names;        ///< [n_points]: sizes for which a dynamic model is planned ("batch=1", …)
+    size_t n_points;           ///< 0: one size only. size_bytes of each item is the maximum over the points
+    uint64_t given_plan_bytes; ///< what the plan needs that came with the list, in a file of another compiler; 0: none
     tide_process_facts process;
 } tide_lifetimes;
 
