@@ -9,8 +9,9 @@
 //     names         [a, b, alpha, out, out]     [inputs …, outputs …]          from, to   condition       value
 //
 // The emitter (exir/emit/_emitter.py) puts what a call makes last, and leaves out a view that lies where its base
-// does: a tensor that an instruction reads and none has written is such a view of what was written there last, or, if
-// nothing was, a state that the method keeps from one run to the next. Values are described by executorch_values.c.
+// does. So a tensor that an instruction reads and none has written is one of three: a view, where the last one at its
+// place is as large and of its type; a state that stays from one run to the next, where nothing else ever lies in its
+// bytes; else scratch of that instruction. Values are described by executorch_values.c.
 //
 // Field numbers are those of schema/program.fbs, identifier ET12.
 #include <inttypes.h>
@@ -29,8 +30,8 @@ enum { CHAIN_INSTRUCTIONS = 2, INSTRUCTION_TYPE = 0, INSTRUCTION_ARGS };
 enum { KERNEL = 1, DELEGATE, MOVE, JUMP_FALSE, FREE };
 
 enum {
-    ALIGN = 16,       ///< of exir (MemoryPlanningPass, alignment)
-    MAX_LOOPS = 4096, ///< jumps backwards that are followed
+    ALIGN = 16,      ///< of exir (MemoryPlanningPass, alignment)
+    MAX_LOOPS = 256, ///< jumps backwards that are followed
 };
 
 // ---- which value an instruction names ----
@@ -263,27 +264,45 @@ static int compare_places(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/// A planned tensor that is read and was not written: a view of what was there, which stays until then, or a state. One
-/// that a delegate may write is taken for a view where there is something as large at its place: never too short.
+/// A view has the bytes of its base, as many of one type.
+static bool is_view_of(const tide__et_value *v, const tide__et_value *base) {
+    return base->memory == v->memory && base->offset == v->offset && base->bytes == v->bytes && base->type == v->type;
+}
+
+/// One of `sorted` [n] that is read and was not written: a view of what was there, which stays until then. Or, where
+/// nothing else ever lies in its bytes, a state. Or scratch of the one that names it.
+///
+/// @param reach  the end of all before it, of the same memory
+static void settle(tide__et_value *const *sorted, size_t n, size_t i, uint64_t reach) {
+    tide__et_value *v = sorted[i], *base = i > 0 ? sorted[i - 1] : NULL;
+    if (base != NULL && is_view_of(v, base) && !v->is_state) {
+        if (base->last < v->first) base->last = v->first;
+        return;
+    }
+    const bool is_next_apart =
+        i + 1 == n || sorted[i + 1]->memory != v->memory || sorted[i + 1]->offset >= v->offset + v->bytes;
+    const bool is_alone = reach <= v->offset && is_next_apart;
+    if (!v->is_state && (v->first_use == TIDE__ET_MAY_WRITE || !is_alone)) return;
+    v->is_state = true;
+    v->first = 0;
+    v->last = INT64_MAX;
+}
+
 static tide_status find_views(tide__et *r) {
     tide__et_value **sorted;
     size_t n = 0;
+    uint64_t reach = 0;
     TIDE_TRY(TIDE_NEW(&sorted, r->n_values + 1, r->err, "to read %s", r->list.path));
-    for (size_t i = 0; i < r->n_values; i++)
-        if (r->values[i].is_planned && r->values[i].first >= 0) sorted[n++] = &r->values[i];
+    for (size_t i = 0; i < r->n_values; i++) {
+        tide__et_value *v = &r->values[i];
+        if (v->is_planned && v->first >= 0 && v->bytes > 0) sorted[n++] = v;
+    }
     qsort(sorted, n, sizeof(tide__et_value *), compare_places);
     for (size_t i = 0; i < n; i++) {
-        tide__et_value *v = sorted[i], *base = i > 0 ? sorted[i - 1] : NULL;
-        if (v->first_use == TIDE__ET_WRITES && !v->is_state) continue;
-        const bool has_base = base != NULL && base->memory == v->memory && base->offset == v->offset &&
-                              base->bytes >= v->bytes && !v->is_state;
-        if (has_base) {
-            if (base->last < v->first) base->last = v->first;
-        } else if (v->first_use != TIDE__ET_MAY_WRITE || v->is_state) {
-            v->is_state = true;
-            v->first = 0;
-            v->last = INT64_MAX;
-        }
+        const tide__et_value *v = sorted[i];
+        if (i > 0 && sorted[i - 1]->memory != v->memory) reach = 0;
+        if (v->first_use != TIDE__ET_WRITES || v->is_state) settle(sorted, n, i, reach);
+        if (reach < v->offset + v->bytes) reach = v->offset + v->bytes;
     }
     tide_host_free(sorted);
     return TIDE_OK;

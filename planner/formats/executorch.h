@@ -25,6 +25,7 @@ typedef struct tide__et_value {
     tide_role role;
     tide_device device;
     uint64_t bytes;
+    uint8_t type;    ///< ScalarType
     uint32_t data;   ///< of a constant: which of the program's; 0: it lies in another file
     uint32_t memory; ///< of its place
     uint64_t offset;

@@ -227,6 +227,7 @@ static tide_status read_size(tide__et *r, size_t i, const tide__fb_table *t, tid
     }
     if (!is_empty && (!fits || bytes > INT64_MAX)) return TIDE__ET_BAD(r, "value %zu is too large to be planned", i);
     v->bytes = is_empty ? 0 : bytes;
+    v->type = type;
     return TIDE_OK;
 }
 

@@ -12,6 +12,7 @@
 // Items that are aliases stay so for all their lifetime: the bytes they share are the ones that the file gives them.
 #include <stdlib.h>
 
+#include "core/base/assert.h"
 #include "core/base/block_tree.h"
 #include "core/base/host_alloc.h"
 #include "planner/formats/formats_internal.h"
@@ -34,8 +35,9 @@ static int compare_births(const void *a, const void *b) {
 
 /// A live block: its step of death may move while it waits in the heap.
 typedef struct live {
-    int64_t end; ///< of all in it
-    bool gone;   ///< an item that holds it has taken its place
+    int64_t end;     ///< of all in it
+    bool gone;       ///< an item that holds it has taken its place
+    uint32_t holder; ///< birth in which it lies; itself: none
 } live;
 
 typedef struct death {
@@ -100,41 +102,30 @@ static tide_status bury(walk *w, int64_t step) {
 
 // ---- births ----
 
-/// Item of birth k lies inside that of birth `of`. What tide_lifetimes_alias refuses stays apart.
-static tide_status put_inside(walk *w, uint32_t k, uint32_t of, bool *done) {
+/// Birth k lies inside that of `of`, which lives as long as it does.
+static void put_inside(walk *w, uint32_t k, uint32_t of) {
     const birth *in = &w->births[k], *out = &w->births[of];
-    tide_error why = TIDE_ERROR_INIT;
-    const tide_status st =
-        tide_lifetimes_alias(w->lt, in->item, TIDE_ALIAS_GIVEN, out->item, in->offset - out->offset, &why);
-    *done = st == TIDE_OK;
-    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(w->err, "for tensors that share bytes");
-    if (*done && w->lives[of].end < w->lives[k].end) w->lives[of].end = w->lives[k].end;
-    return TIDE_OK;
+    TIDE_ASSERT(out->offset <= in->offset && in->offset + in->bytes <= out->offset + out->bytes);
+    w->lives[k].holder = of;
+    if (w->lives[of].end < w->lives[k].end) w->lives[of].end = w->lives[k].end;
 }
 
-/// Whether all blocks from `b`'s begin to its end lie inside it.
+/// Whether no block reaches beyond the end of `b`, behind whose begin all of them begin that touch it.
 static bool holds_all(const walk *w, const birth *b) {
-    tide_block_span next;
-    for (uint64_t at = b->offset; tide_block_tree_at_least(&w->tree, (tide_block_span){.begin = at}, &next);
-         at = next.begin + next.bytes) {
-        if (next.begin >= b->offset + b->bytes) break;
-        if (next.begin + next.bytes > b->offset + b->bytes) return false;
-    }
-    return true;
+    const uint64_t end = b->offset + b->bytes;
+    tide_block_span last;
+    return !tide_block_tree_before(&w->tree, (tide_block_span){.begin = end}, &last) || last.begin + last.bytes <= end;
 }
 
-static tide_status take_in(walk *w, uint32_t k) {
+static void take_in(walk *w, uint32_t k) {
     const birth *b = &w->births[k];
     tide_block_span next;
     while (tide_block_tree_at_least(&w->tree, (tide_block_span){.begin = b->offset}, &next) &&
            next.begin < b->offset + b->bytes) {
-        bool done;
         tide_block_tree_remove(&w->tree, next);
         w->lives[next.id].gone = true;
-        TIDE_TRY(put_inside(w, next.id, k, &done));
-        if (!done) w->n_apart++;
+        put_inside(w, next.id, k);
     }
-    return TIDE_OK;
 }
 
 static tide_status give_birth(walk *w, uint32_t k) {
@@ -143,9 +134,10 @@ static tide_status give_birth(walk *w, uint32_t k) {
     // The last block that begins at or before it.
     if (tide_block_tree_before(&w->tree, (tide_block_span){.begin = b->offset + 1}, &before) &&
         before.begin + before.bytes > b->offset) {
-        bool done = false;
-        if (b->offset + b->bytes <= before.begin + before.bytes) TIDE_TRY(put_inside(w, k, before.id, &done));
-        if (done) return TIDE_OK;
+        if (b->offset + b->bytes <= before.begin + before.bytes) {
+            put_inside(w, k, before.id);
+            return TIDE_OK;
+        }
         if (before.begin < b->offset) {
             w->n_apart++;
             return TIDE_OK;
@@ -155,7 +147,7 @@ static tide_status give_birth(walk *w, uint32_t k) {
         w->n_apart++;
         return TIDE_OK;
     }
-    TIDE_TRY(take_in(w, k));
+    take_in(w, k);
     if (tide_block_tree_insert(&w->tree, span_of(b, k)) != TIDE_OK)
         return TIDE_NO_MEMORY(w->err, "for tensors that share bytes");
     return push(w, w->lives[k].end, k);
@@ -164,10 +156,33 @@ static tide_status give_birth(walk *w, uint32_t k) {
 static tide_status go(walk *w, size_t n) {
     for (uint32_t k = 0; k < n; k++) {
         const birth *b = &w->births[k];
-        w->lives[k].end = b->end;
+        w->lives[k] = (live){.end = b->end, .holder = k};
         if (k > 0 && w->births[k - 1].memory != b->memory) TIDE_TRY(bury(w, INT64_MAX));
         TIDE_TRY(bury(w, b->begin));
         TIDE_TRY(give_birth(w, k));
+    }
+    return TIDE_OK;
+}
+
+/// The outermost birth that holds k; those on the way are made to lie in it at once.
+static uint32_t outermost(walk *w, uint32_t k) {
+    uint32_t root = k;
+    while (w->lives[root].holder != root) root = w->lives[root].holder;
+    while (k != root) {
+        const uint32_t next = w->lives[k].holder;
+        w->lives[k].holder = root;
+        k = next;
+    }
+    return root;
+}
+
+/// All aliases lie in the outermost item, so that no chain is long.
+static tide_status make_aliases(walk *w, size_t n) {
+    for (uint32_t k = 0; k < n; k++) {
+        const uint32_t root = outermost(w, k);
+        const birth *in = &w->births[k], *out = &w->births[root];
+        if (root == k) continue;
+        TIDE_TRY(tide_lifetimes_alias(w->lt, in->item, TIDE_ALIAS_GIVEN, out->item, in->offset - out->offset, w->err));
     }
     return TIDE_OK;
 }
@@ -192,6 +207,7 @@ tide_status tide__own_places_alias(tide_lifetimes *lt, const tide__own_place *pl
     walk w = {.lt = lt, .births = births, .err = err};
     tide_status st = TIDE_NEW(&w.lives, n_births + 1, err, "for tensors that share bytes");
     if (st == TIDE_OK) st = go(&w, n_births);
+    if (st == TIDE_OK) st = make_aliases(&w, n_births);
     *n_apart = w.n_apart;
     tide_block_tree_deinit(&w.tree);
     tide_host_free(w.lives);

@@ -429,6 +429,17 @@ class Executorch(Lists):
         doc, _ = self.table(self.program(values, [0], [2], [fb.torch_kernel(0, [0, 1, 2, 2]), fb.torch_kernel(0, [0, 2, 2])], sizes=(0, 48)))
         self.assertEqual(self.rows(doc), {"value 0": (0, 2, 16), "value 1": (0, 2, 16), "value 2": (0, 2, 16)})
 
+    def test_scratch(self):
+        """Named by one kernel, made by none, where another tensor lies at other times: no state can be there."""
+        t = fb.torch_tensor
+        values = [t([4], (1, 0)), t([16], (1, 32), type=fb.BYTE), t([4], (1, 16)), t([4], (1, 32)), t([0], (1, 32)), t([8], (1, 48))]
+        calls = [fb.torch_kernel(0, [0, 2, 2]), fb.torch_kernel(0, [2, 4, 3, 3]), fb.torch_kernel(0, [3, 0, 0]), fb.torch_kernel(0, [0, 1, 2, 2]),
+                 fb.torch_kernel(0, [2, 5, 0, 0])]
+        doc, _ = self.table(self.program(values, [0], [], calls, sizes=(0, 80)))
+        self.assertEqual(self.rows(doc), {"value 0": (0, 5, 16), "value 1": (3, 4, 16), "value 2": (0, 5, 16), "value 3": (1, 3, 16),
+                                          "value 4": (1, 2, 0), "value 5": (0, 5, 32)})
+        self.assertEqual(self.inside(doc), {})
+
     def test_delegates(self):
         """Which of a delegate's values it makes is not in the file: two outputs, the first where something as large lay."""
         t = fb.torch_tensor
