@@ -3,6 +3,8 @@
 // Which format a file has, and who reads it. See formats.h.
 #include "planner/formats/formats.h"
 
+#include <string.h>
+
 #include "core/base/status.h"
 #include "planner/formats/formats_internal.h"
 
@@ -10,6 +12,10 @@ const char *tide_list_format_name(tide_list_format format) {
     switch (format) {
     case TIDE_LIST_UNKNOWN:
         return "no list of lifetimes";
+    case TIDE_LIST_TFLITE:
+        return "a TensorFlow Lite model";
+    case TIDE_LIST_EXECUTORCH:
+        return "an ExecuTorch program";
     case TIDE_LIST_XLA:
         return "a buffer assignment of XLA";
     case TIDE_LIST_SOMAS:
@@ -18,7 +24,20 @@ const char *tide_list_format_name(tide_list_format format) {
     return "?";
 }
 
+/// The identifier of a flatbuffer, behind the offset of its root, which has to lie in the file: four letters there may
+/// be a text of any other format.
+static bool has_identifier(const char *data, size_t len, const char *identifier, size_t n) {
+    const unsigned char *u = (const unsigned char *)data;
+    if (len < 12 || memcmp(data + 4, identifier, n) != 0) return false;
+    const uint64_t root = u[0] | (uint64_t)u[1] << 8 | (uint64_t)u[2] << 16 | (uint64_t)u[3] << 24;
+    return root >= 8 && root <= len - 4;
+}
+
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 tide_list_format tide_list_look(const char *data, size_t len) {
+    if (has_identifier(data, len, "TFL3", 4)) return TIDE_LIST_TFLITE;
+    if (has_identifier(data, len, "ET", 2) && is_digit(data[6]) && is_digit(data[7])) return TIDE_LIST_EXECUTORCH;
     if (tide__list_is_xla(data, len)) return TIDE_LIST_XLA;
     if (tide__list_is_somas(data, len)) return TIDE_LIST_SOMAS;
     return TIDE_LIST_UNKNOWN;
@@ -27,6 +46,10 @@ tide_list_format tide_list_look(const char *data, size_t len) {
 static tide_status read_list(tide_list_format format, const char *data, size_t len, const char *path,
                              tide_lifetimes *out, tide_error *err) {
     switch (format) {
+    case TIDE_LIST_TFLITE:
+        return tide__list_tflite(data, len, path, out, err);
+    case TIDE_LIST_EXECUTORCH:
+        return tide__list_executorch(data, len, path, out, err);
     case TIDE_LIST_XLA:
         return tide__list_xla(data, len, path, out, err);
     case TIDE_LIST_SOMAS:
