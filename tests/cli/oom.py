@@ -43,6 +43,7 @@ COMMANDS = {
     "export c-header": ["export", "plan.json", "--to", "c-header", "-o", "new.h"],
     "export tflm": ["export", "l.json", "--to", "tflm", "-o", "new.bin"],
     "export chrome-trace": ["export", "t.db", "--to", "chrome-trace", "-o", "new.json"],
+    "export pytorch": ["export", "t.db", "--to", "pytorch", "-o", "new.pickle"],
     "export chrome-trace of a plan": ["export", "plan.json", "--to", "chrome-trace", "-o", "new.json"],
     "sweep": ["sweep", "--batch", "1,2", "d.json"],
     "trace": ["trace", "t.db", "--at", "peak"],
