@@ -148,6 +148,9 @@ static void tell_of_torch(const tide_torch_export_report *r) {
                 "note: %" PRIu64 " block%s at a made-up address (2^52 and above): the trace tells none, or another "
                 "block lay there\n",
                 r->n_moved, r->n_moved == 1 ? " is" : "s are");
+    if (r->n_passed > 0)
+        fprintf(stderr, "note: %" PRIu64 " segment%s no address below 2^52, and not in the file\n", r->n_passed,
+                r->n_passed == 1 ? " has" : "s have");
     if (r->n_left_out > 0)
         fprintf(stderr, "note: %" PRIu64 " block%s larger than any memory, and not in the file\n", r->n_left_out,
                 r->n_left_out == 1 ? " is" : "s are");

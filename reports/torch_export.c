@@ -14,6 +14,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/holdings.h"
+#include "profiler/import/import.h"
 #include "reports/torch_pen.h"
 
 enum { BATCH = 4096 };
@@ -519,6 +520,7 @@ static tide_status put_traces(writer *w) {
         }
         tide_pickle_list(p);
         TIDE_TRY(take_all(w, &w->lanes[i]));
+        w->report.n_passed += w->lanes[i].space.n_passed;
         TIDE_ASSERT(w->lanes[i].space.is_mapped == w->lanes[i].is_mapped); // it went as at the first look
         tide_pickle_close(p);
     }
@@ -590,7 +592,7 @@ static tide_status write_all(writer *w, int64_t run_id) {
     TIDE_TRY(tide_trace_get_extent(w->t, run_id, &w->extent, w->err));
     TIDE_TRY(tide_trace_threads(w->t, &w->threads, &w->n_threads, w->err));
     w->is_torch = tide_trace_meta(w->t, "imported_format", format, sizeof format, NULL) == TIDE_OK &&
-                  strcmp(format, "a memory snapshot of PyTorch") == 0;
+                  tide_import_is_torch(format);
     if (w->is_torch && tide_trace_meta(w->t, "imported_blocks_before", before, sizeof before, NULL) == TIDE_OK)
         w->n_before = strtoull(before, NULL, 10);
     TIDE_TRY(find_older(w));

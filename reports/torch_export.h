@@ -26,6 +26,7 @@ extern "C" {
 typedef struct tide_torch_export_report {
     uint64_t n_moved;    ///< blocks with a made-up address: none was told, or another block lay there
     uint64_t n_left_out; ///< blocks larger than any memory
+    uint64_t n_passed;   ///< segments at 2^52 and above, which are numbers and no addresses
 } tide_torch_export_report;
 
 /// Write a run of a trace (0: all that is kept); `out` is of tide_output_open, and stays the caller's.

@@ -52,7 +52,8 @@ typedef struct tide__torch_space {
     /// Out: segments ended in parts, or a block lay in several that touch: then they must be written as those of
     /// expandable segments, which the viewer joins and cuts.
     bool is_mapped;
-    uint64_t n_moved;
+    uint64_t n_moved;  ///< blocks that lie elsewhere
+    uint64_t n_passed; ///< segments in the room of made-up addresses, which are no addresses of memory
     tide__torch_segment_fn tell;
     void *ctx;
 } tide__torch_space;
