@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // tidemark export: the lifetimes, plan or trace of any FILE in a form that others read.
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include "cli/planning.h"
 #include "core/base/output.h"
 #include "reports/chrome_trace.h"
+#include "reports/torch_export.h"
 
 enum { OPT_TO = CLI_OPT_FIRST_OWN, OPT_WITH_OFFSETS, OPT_PREFIX, OPT_RUN, OPT_WHOLE };
 
@@ -19,12 +21,14 @@ static const char help[] = CLI_PLANNING_HELP
     "                        c-header      a plan's arenas and offsets as macros and a table, for firmware\n"
     "                        tflm          a plan's offsets as TensorFlow Lite Micro's metadata (binary: with -o)\n"
     "                        chrome-trace  a trace or plan for Perfetto and chrome://tracing (JSON)\n"
+    "                        pytorch       a trace as a memory snapshot of PyTorch, for docs.pytorch.org/memory_viz\n"
+    "                                      (binary: with -o)\n"
     "  --with-offsets      of lifetimes: add where a plan puts things: of a model one is made, a plan file or trace "
     "has\n"
     "                      its own\n"
     "  --prefix NAME       of c-header: what its names begin with (default: the model's name)\n"
-    "  --run N             of chrome-trace: run N of a trace (default: the last)\n"
-    "  --whole             of chrome-trace: all of a trace, whatever its runs\n"
+    "  --run N             of chrome-trace, pytorch: run N of a trace (default: the last)\n"
+    "  --whole             of chrome-trace, pytorch: all of a trace, whatever its runs\n"
     "  -o FILE             write to FILE (default: standard output)\n\n"
     "Example: tidemark export --to minimalloc -o lenet.csv sample_graphs/lenet5.json\n";
 
@@ -38,11 +42,11 @@ typedef struct options options;
 typedef tide_status (*writer)(const options *o, const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
                               tide_error *err);
 
-typedef enum need { NEEDS_LIFETIMES, NEEDS_PLAN, NEEDS_TIMES } need;
+typedef enum need { NEEDS_LIFETIMES, NEEDS_PLAN, NEEDS_TIMES, NEEDS_TRACE } need;
 
 typedef struct form {
     const char *name;
-    writer write; ///< NULL: written as it is made (chrome-trace)
+    writer write; ///< NULL: written as it is made (chrome-trace, pytorch)
     need needs;
     bool is_binary;
 } form;
@@ -89,13 +93,16 @@ static tide_status to_tflm(const options *o, const tide_lifetimes *lt, const tid
     return tide_plan_to_tflm(plan, out, err);
 }
 
-#define FORM_NAMES "csv, json, minimalloc, c-header, tflm, chrome-trace"
+#define FORM_NAMES "csv, json, minimalloc, c-header, tflm, chrome-trace, pytorch"
 static const form forms[] = {{"csv", to_csv, NEEDS_LIFETIMES, false},
                              {"json", to_json, NEEDS_LIFETIMES, false},
                              {"minimalloc", to_minimalloc, NEEDS_LIFETIMES, false},
                              {"c-header", to_c_header, NEEDS_PLAN, false},
                              {"tflm", to_tflm, NEEDS_PLAN, true},
-                             {"chrome-trace", NULL, NEEDS_TIMES, false}};
+                             {"chrome-trace", NULL, NEEDS_TIMES, false},
+                             {"pytorch", NULL, NEEDS_TRACE, true}};
+
+static bool has_times(const form *f) { return f->needs == NEEDS_TIMES || f->needs == NEEDS_TRACE; }
 
 // ---- writing ----
 
@@ -134,13 +141,31 @@ static tide_status write_text(cli_input *in, const options *o, tide_error *err) 
     return st;
 }
 
+/// What the form does not hold as the trace has it.
+static void tell_of_torch(const tide_torch_export_report *r) {
+    if (r->n_moved > 0)
+        fprintf(stderr,
+                "note: %" PRIu64 " block%s at a made-up address (2^52 and above): the trace tells none, or another "
+                "block lay there\n",
+                r->n_moved, r->n_moved == 1 ? " is" : "s are");
+    if (r->n_passed > 0)
+        fprintf(stderr, "note: %" PRIu64 " segment%s no address below 2^52, and not in the file\n", r->n_passed,
+                r->n_passed == 1 ? " has" : "s have");
+    if (r->n_left_out > 0)
+        fprintf(stderr, "note: %" PRIu64 " block%s larger than any memory, and not in the file\n", r->n_left_out,
+                r->n_left_out == 1 ? " is" : "s are");
+}
+
 /// The file is there once all of it is.
 static tide_status write_times(const options *o, tide_trace *trace, int64_t run_id, const tide_memory_plan *plan,
                                tide_error *err) {
     tide_output *out;
+    tide_torch_export_report report = {0};
     TIDE_TRY(tide_output_open(o->out, &out, err));
-    const tide_status st =
-        trace != NULL ? tide_chrome_trace_of_trace(trace, run_id, out, err) : tide_chrome_trace_of_plan(plan, out, err);
+    const tide_status st = o->form->needs == NEEDS_TRACE ? tide_torch_export(trace, run_id, out, &report, err)
+                           : trace != NULL               ? tide_chrome_trace_of_trace(trace, run_id, out, err)
+                                                         : tide_chrome_trace_of_plan(plan, out, err);
+    if (st == TIDE_OK) tell_of_torch(&report);
     if (st == TIDE_OK) return tide_output_end(out, err);
     tide_output_drop(out);
     return st;
@@ -158,6 +183,12 @@ static tide_status write_trace(const cli_input *in, const options *o, tide_error
 
 static tide_status write_plan(cli_input *in, const options *o, tide_error *err) {
     tide_memory_plan *plan;
+    if (o->form->needs == NEEDS_TRACE) {
+        const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "--to %s: '%s' is %s, and only a trace has events",
+                                         o->form->name, in->path, cli_input_name(in));
+        tide_error_hint(err, "--to chrome-trace shows plans; tidemark run -o TRACE records");
+        return st;
+    }
     TIDE_TRY(cli_plan_of_input(in, &o->planning, &plan, err));
     tell_of_dynamic(&plan->lifetimes);
     const tide_status st = write_times(o, NULL, 0, plan, err);
@@ -176,9 +207,9 @@ static int export_file(const char *path, const options *o) {
         cli_input_close(&in);
         return cli_usage(&cli_command_export, "--run, --whole: '%s' is %s, and only a trace has runs", path, kind);
     }
-    const tide_status st = o->form->needs != NEEDS_TIMES ? write_text(&in, o, &err)
-                           : in.kind == CLI_INPUT_TRACE  ? write_trace(&in, o, &err)
-                                                         : write_plan(&in, o, &err);
+    const tide_status st = !has_times(o->form)          ? write_text(&in, o, &err)
+                           : in.kind == CLI_INPUT_TRACE ? write_trace(&in, o, &err)
+                                                        : write_plan(&in, o, &err);
     cli_input_close(&in);
     return st == TIDE_OK ? CLI_EXIT_OK : cli_fail(&err);
 }
@@ -228,8 +259,8 @@ static int check(const options *o) {
     const cli_command *cmd = &cli_command_export;
     if (o->form == NULL) return cli_usage(cmd, "--to FORM is needed: " FORM_NAMES);
     if (o->prefix != NULL && o->form->write != to_c_header) return cli_usage(cmd, "--prefix: only c-header has names");
-    if ((o->run_id != 0 || o->whole) && o->form->needs != NEEDS_TIMES)
-        return cli_usage(cmd, "--run, --whole: only chrome-trace shows times");
+    if ((o->run_id != 0 || o->whole) && !has_times(o->form))
+        return cli_usage(cmd, "--run, --whole: only chrome-trace and pytorch show times");
     if (o->run_id != 0 && o->whole) return cli_usage(cmd, "--run and --whole exclude each other");
     if (o->form->is_binary && strcmp(o->out, "-") == 0 && isatty(STDOUT_FILENO))
         return cli_usage(cmd, "--to %s is binary, and standard output is a terminal: -o FILE", o->form->name);

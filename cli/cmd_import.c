@@ -21,11 +21,11 @@ static const char help[] =
     "  --json              what was read, as JSON\n\n"
     "Read are memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, pickle protocols 2 to 5; nothing in one "
     "is\n"
-    "imported or called), exports of Nsight Systems (SQLite, with --cuda-memory-usage=true), recordings of "
-    "heaptrack,\n"
-    "logs of RMM's logging adaptor (CSV) and logs with what TensorFlow Lite Micro's recording interpreter prints, "
-    "also\n"
-    "packed by zstd or gzip (but for SQLite). Commands that look at traces\n"
+    "imported or called; and the proposed form of SQLite), exports of Nsight Systems (SQLite, with\n"
+    "--cuda-memory-usage=true), recordings of heaptrack, logs of RMM's logging adaptor (CSV) and logs with what\n"
+    "TensorFlow Lite Micro's recording interpreter prints, also packed by zstd or gzip (but for SQLite). Commands "
+    "that\n"
+    "look at traces\n"
     "take such a file itself.\n"
     "Example: tidemark import snapshot.pickle -o snapshot.db\n";
 

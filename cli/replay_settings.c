@@ -35,7 +35,7 @@ enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
 static bool is_snapshot(tide_trace *t) {
     char format[64] = "";
     return tide_trace_meta(t, "imported_format", format, sizeof format, NULL) == TIDE_OK &&
-           strcmp(format, tide_import_format_name(TIDE_IMPORT_TORCH)) == 0;
+           tide_import_is_torch(format);
 }
 
 // ---- notes ----

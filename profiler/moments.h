@@ -128,6 +128,7 @@ typedef struct tide_trace_event {
     uint64_t block_id, requested_bytes, reserved_bytes, address, stream;
     const char *kind, *device, *allocator, *name, *scope; ///< "" for none; borrowed
     int64_t scope_index, run_id;                          ///< -1, 0: none
+    uint32_t scope_id;                                    ///< of the scope; 0: none
     uint32_t thread;
     uint32_t process; ///< number of the process, from 0: block numbers, addresses and streams are its own
 } tide_trace_event;

@@ -114,6 +114,15 @@ tide_status tide_trace_find_block(tide_trace *t, uint64_t id, tide_trace_block_r
 const char *tide_trace_text_of(const tide_trace *t, uint32_t name);
 const char *tide_trace_scope_of(const tide_trace *t, uint32_t scope, int64_t *step);
 const char *tide_trace_device_of(const tide_trace *t, uint32_t device);
+/// A scope and what it lies in.
+typedef struct tide_trace_scope {
+    const char *name; ///< "" for number 0 and one that is not there; borrowed until close
+    int64_t step;     ///< -1: none
+    uint32_t parent;  ///< smaller than its own number; 0: it is the outermost
+    bool is_frame;    ///< of a call stack
+    bool is_operator; ///< or lies in one
+} tide_trace_scope;
+tide_trace_scope tide_trace_scope_at(const tide_trace *t, uint32_t scope);
 
 /// Requested bytes of `kind` (or of all: -1) alive just after time `t_ns`: what happened at `t_ns` has happened.
 /// TIDE_ERR_NOT_FOUND for a moment whose events were dropped.

@@ -17,11 +17,25 @@
 const char *tide_import_format_name(tide_import_format format) {
     static const char *const names[] = {[TIDE_IMPORT_UNKNOWN] = "no recording of a known tool",
                                         [TIDE_IMPORT_TORCH] = "a memory snapshot of PyTorch",
+                                        [TIDE_IMPORT_TORCH_SQLITE] = "a memory snapshot of PyTorch (SQLite)",
                                         [TIDE_IMPORT_NSIGHT] = "an export of Nsight Systems",
                                         [TIDE_IMPORT_HEAPTRACK] = "a recording of heaptrack",
                                         [TIDE_IMPORT_RMM] = "a log of RMM",
                                         [TIDE_IMPORT_TFLM] = "a log of TensorFlow Lite Micro's arena"};
     return names[format];
+}
+
+bool tide_import_is_torch(const char *format_name) {
+    return strcmp(format_name, tide_import_format_name(TIDE_IMPORT_TORCH)) == 0 ||
+           strcmp(format_name, tide_import_format_name(TIDE_IMPORT_TORCH_SQLITE)) == 0;
+}
+
+// ---- which format ----
+
+/// What stands in an SQLite file, by its tables.
+static tide_import_format format_of_sqlite(const char *path) {
+    if (tide__import_is_nsight(path)) return TIDE_IMPORT_NSIGHT;
+    return tide__import_is_torch_sqlite(path) ? TIDE_IMPORT_TORCH_SQLITE : TIDE_IMPORT_UNKNOWN;
 }
 
 /// The first line of a log of RMM, whatever the order of its columns.
@@ -46,8 +60,7 @@ static tide_import_format format_of(const char *path, bool is_packed, const char
     if (n < 2) return TIDE_IMPORT_UNKNOWN;
     if ((unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) return TIDE_IMPORT_TORCH;
     if (n >= 100 && memcmp(head, "SQLite format 3", 16) == 0) // a trace says so itself, at byte 68
-        return !is_packed && memcmp(head + 68, "tide", 4) != 0 && tide__import_is_nsight(path) ? TIDE_IMPORT_NSIGHT
-                                                                                               : TIDE_IMPORT_UNKNOWN;
+        return !is_packed && memcmp(head + 68, "tide", 4) != 0 ? format_of_sqlite(path) : TIDE_IMPORT_UNKNOWN;
     if (is_heaptrack(head)) return TIDE_IMPORT_HEAPTRACK;
     return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
 }
@@ -118,7 +131,7 @@ static tide_status put_processes(tide__new_trace *out, const char *path, const t
         const tide__process_row row = {.pid = pid,
                                        .rank = -1,
                                        .command = path,
-                                       .has_wall = r->format == TIDE_IMPORT_TORCH, // whose times are of the wall clock
+                                       .has_wall = tide_import_is_torch(tide_import_format_name(r->format)), // dates
                                        .begin_ns = out->first_ns};
         TIDE_TRY(tide__store_add_process(out->store, &row, &id, err));
         TIDE_TRY(tide__store_end_process(out->store, id, "closed", out->last_ns, err));
@@ -153,7 +166,8 @@ static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out
     tide__torch_snapshot s = {0};
     FILE *spool;
     TIDE_TRY(open_spool(out, &spool, err));
-    tide_status st = tide__torch_snapshot_read(in, path, spool, &s, err);
+    tide_status st = r->format == TIDE_IMPORT_TORCH_SQLITE ? tide__torch_sqlite_read(path, spool, &s, err)
+                                                           : tide__torch_snapshot_read(in, path, spool, &s, err);
     if (st == TIDE_OK) {
         r->n_events = s.n_events;
         r->n_unknown = s.n_unknown_actions;

@@ -12,15 +12,18 @@
 
 typedef enum tide_import_format {
     TIDE_IMPORT_UNKNOWN,
-    TIDE_IMPORT_TORCH,     ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
-    TIDE_IMPORT_NSIGHT,    ///< export of Nsight Systems, SQLite
-    TIDE_IMPORT_HEAPTRACK, ///< text of heaptrack
-    TIDE_IMPORT_RMM,       ///< log of RMM's logging adaptor, a CSV
-    TIDE_IMPORT_TFLM,      ///< log with what TensorFlow Lite Micro prints of its arena
+    TIDE_IMPORT_TORCH,        ///< memory snapshot of PyTorch, a pickle of protocols 2 to 5
+    TIDE_IMPORT_TORCH_SQLITE, ///< the same as tables of SQLite
+    TIDE_IMPORT_NSIGHT,       ///< export of Nsight Systems, SQLite
+    TIDE_IMPORT_HEAPTRACK,    ///< text of heaptrack
+    TIDE_IMPORT_RMM,          ///< log of RMM's logging adaptor, a CSV
+    TIDE_IMPORT_TFLM,         ///< log with what TensorFlow Lite Micro prints of its arena
 } tide_import_format;
 
 /// What a format is called in messages: "a memory snapshot of PyTorch".
 const char *tide_import_format_name(tide_import_format format);
+/// Whether that is what a snapshot of PyTorch is called, in either form.
+bool tide_import_is_torch(const char *format_name);
 /// What the file at `path` looks like by its first bytes; TIDE_IMPORT_UNKNOWN also for what cannot be opened, is no
 /// plain file, or is no format that is read here. Reads some bytes; of a text that may be a log the first MiB.
 tide_import_format tide_import_look(const char *path);

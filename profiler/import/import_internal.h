@@ -5,12 +5,14 @@
 //     import.c         which format a file has; the new trace's facts
 //     pickle.c         Python's pickle format
 //     torch_snapshot.c what a snapshot of PyTorch holds
+//     torch_sqlite.c   the same as tables of SQLite
 //     torch_pool.c     what its blocks hold beyond what was asked for
 //     torch_stacks.c   its stacks: a tree, and as scopes
 //     torch_trace.c    its events as those of a trace
 //     unpack.c         files packed by zstd or gzip
 //     lines.c          lines of a text, for logs and heaptrack
 //     rmm_csv.c        logs of RMM
+//     sqlite_file.c    files of SQLite, for the next one and torch_sqlite.c
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
 //     tflm_recording.c what TensorFlow Lite Micro prints of its arena
@@ -41,6 +43,11 @@ void tide__lines_deinit(tide__lines *l);
 /// All of the snapshot into the trace, which is empty.
 tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__new_trace *out,
                               tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+/// Open an SQLite file that may come from anybody, to read it: nothing of it is run for longer than it is long. A code
+/// of SQLite; *db is to be closed in any case.
+int tide__import_open_sqlite(const char *path, sqlite3 **db);
+/// Whether an SQLite file is a memory snapshot of PyTorch.
+bool tide__import_is_torch_sqlite(const char *path);
 /// Whether an SQLite file is an export of Nsight Systems.
 bool tide__import_is_nsight(const char *path);
 /// All memory events of an export; `in` is not used.

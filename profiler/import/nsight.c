@@ -223,20 +223,10 @@ static tide_status take_rows(importer *m, tide_error *err) {
     return st;
 }
 
-/// A file that may come from anybody is read, and nothing of it is run for longer than it is long.
-static int open_to_read(const char *path, sqlite3 **db) {
-    const int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc != SQLITE_OK) return rc;
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    tide__sql_guard(*db, true);
-    return SQLITE_OK;
-}
-
 bool tide__import_is_nsight(const char *path) {
     sqlite3 *db = NULL;
     const bool is =
-        open_to_read(path, &db) == SQLITE_OK &&
+        tide__import_open_sqlite(path, &db) == SQLITE_OK &&
         (sqlite3_table_column_metadata(db, NULL, MEMORY_TABLE, NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK ||
          sqlite3_table_column_metadata(db, NULL, "META_DATA_EXPORT", "value", NULL, NULL, NULL, NULL, NULL) ==
              SQLITE_OK);
@@ -253,7 +243,7 @@ tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out
     m->out = out;
     m->report = report;
     m->live = (tide_map)TIDE_MAP(live);
-    const int rc = open_to_read(path, &m->db);
+    const int rc = tide__import_open_sqlite(path, &m->db);
     const tide_status st = rc == SQLITE_OK ? take_rows(m, err) : failed(m, err);
     sqlite3_close(m->db);
     tide_map_deinit(&m->live);

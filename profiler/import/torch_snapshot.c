@@ -198,14 +198,10 @@ static bool bits_of(tide__pickle_value v, uint64_t *out) {
     *out = v.v;
     return is_int(v) || v.type == TIDE__PICKLE_UINT;
 }
-/// Sizes: more than any memory has is refused, so that what they are rounded up to, and where they end, is a number
-/// too.
 static bool bytes_of(tide__pickle_value v, uint64_t *out) {
     *out = v.v;
-    return is_int(v) && v.v <= UINT64_C(1) << 62;
+    return is_int(v) && v.v <= TIDE__TORCH_MAX_BYTES;
 }
-/// Whether there is a byte behind the last one of the range.
-static bool is_range(uint64_t address, uint64_t bytes) { return bytes < UINT64_MAX - address; }
 static bool i64_of(tide__pickle_value v, int64_t *out) {
     *out = (int64_t)v.v;
     return is_int(v);
@@ -314,7 +310,7 @@ static tide_status put_event(sink *k, uint64_t dict, const pairs *p, tide_error 
     }
     // With what it may be rounded up to.
     const bool has_place = e.action <= TIDE__TORCH_SEGMENT_UNMAP;
-    if (has_place && !is_range(e.addr, 2 * e.size + 512)) return bad_value(k, KEY_ADDR, "an event", err);
+    if (has_place && !tide__torch_is_range(e.addr, 2 * e.size + 512)) return bad_value(k, KEY_ADDR, "an event", err);
     k->s->n_unknown_actions += e.action == TIDE__TORCH_OTHER;
     k->s->n_without_time += e.time_us == TIDE__TORCH_NO_TIME;
     if (fwrite(&e, sizeof e, 1, k->s->spool) != 1)
@@ -356,7 +352,7 @@ static tide_status put_block(sink *k, uint64_t dict, const pairs *p, tide_error 
         if (st != TIDE_OK) return st;
         if (!good) return bad_value(k, key, "a block", err);
     }
-    if (!is_range(b.address, b.size)) return bad_value(k, KEY_ADDRESS, "a block", err);
+    if (!tide__torch_is_range(b.address, b.size)) return bad_value(k, KEY_ADDRESS, "a block", err);
     if (b.requested == UINT64_MAX) b.requested = b.size;
     TIDE_TRY(TIDE_GROW(&k->s->blocks, &k->cap_blocks, k->s->n_blocks + 1, err, "for the blocks of '%s'", k->path));
     k->dicts[dict] = thing_of(THING_BLOCK, k->s->n_blocks);
@@ -389,12 +385,12 @@ static tide_status put_segment(sink *k, uint64_t dict, const pairs *p, tide_erro
         if (st != TIDE_OK) return st;
         if (!good) return bad_value(k, key, "a segment", err);
     }
-    if (!is_range(g.address, g.total)) return bad_value(k, KEY_ADDRESS, "a segment", err);
+    if (!tide__torch_is_range(g.address, g.total)) return bad_value(k, KEY_ADDRESS, "a segment", err);
     uint64_t at = g.address;
     for (uint64_t i = g.first_block; i < g.first_block + g.n_blocks; i++) {
         tide__torch_block *b = &k->s->blocks[i];
         if (!b->has_address) b->address = at;
-        if (!is_range(b->address, b->size)) return bad_value(k, KEY_ADDRESS, "a block", err);
+        if (!tide__torch_is_range(b->address, b->size)) return bad_value(k, KEY_ADDRESS, "a block", err);
         at = b->address + b->size;
     }
     TIDE_TRY(TIDE_GROW(&k->s->segments, &k->cap_segments, k->s->n_segments + 1, err, "for '%s'", k->path));

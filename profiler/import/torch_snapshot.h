@@ -98,6 +98,12 @@ typedef struct tide__torch_snapshot {
     uint64_t n_unknown_actions, n_without_time;
 } tide__torch_snapshot;
 
+/// Sizes: more than any memory has is refused, so that what they are rounded up to, and where they end, is a number
+/// too.
+#define TIDE__TORCH_MAX_BYTES (UINT64_C(1) << 62)
+/// Whether there is a byte behind the last one of the range.
+static inline bool tide__torch_is_range(uint64_t address, uint64_t bytes) { return bytes < UINT64_MAX - address; }
+
 /**
  * Read a snapshot from `in`, called `path` in errors; its events go to `spool`, which is empty and can be read back.
  *
@@ -107,6 +113,9 @@ typedef struct tide__torch_snapshot {
  */
 tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, tide__torch_snapshot *out,
                                       tide_error *err) TIDE_NODISCARD;
+/// The same of a file of SQLite: torch_sqlite.c. TIDE_ERR_BAD_INPUT with table and row.
+tide_status tide__torch_sqlite_read(const char *path, FILE *spool, tide__torch_snapshot *out,
+                                    tide_error *err) TIDE_NODISCARD;
 void tide__torch_snapshot_deinit(tide__torch_snapshot *s);
 
 #endif

@@ -323,6 +323,7 @@ static tide_trace_event named(const tide_trace *t, const tide__event *e) {
                               .name = tide__trace_text(t, e->tag_id),
                               .scope = scope.name,
                               .scope_index = scope.step,
+                              .scope_id = (uint32_t)e->scope_id,
                               .run_id = e->run_id,
                               .thread = (uint32_t)e->thread,
                               .process = (uint32_t)((uint64_t)e->block_id >> 48)};

@@ -171,6 +171,7 @@ static tide_trace_event alloc_of(const tide_live *b) {
                               .name = b->name,
                               .scope = b->scope,
                               .scope_index = b->scope_index,
+                              .scope_id = b->scope_id,
                               .run_id = b->run_id,
                               .thread = b->thread,
                               .process = (uint32_t)(b->block_id >> TIDE__BLOCK_ID_BITS)};

@@ -439,3 +439,13 @@ const char *tide_trace_scope_of(const tide_trace *t, uint32_t scope, int64_t *st
 }
 
 const char *tide_trace_device_of(const tide_trace *t, uint32_t device) { return tide__trace_device(t, device); }
+
+tide_trace_scope tide_trace_scope_at(const tide_trace *t, uint32_t scope) {
+    const tide__trace_scope s = tide__trace_scope_of(t, scope);
+    tide_trace_scope out = {.name = s.name, .step = s.step, .is_operator = s.is_operator};
+    if (scope == 0 || scope >= t->names.n_scopes) return out;
+    out.parent = t->names.scopes[scope].parent;
+    out.is_frame = t->names.scopes[scope].is_frame;
+    TIDE_ASSERT(out.parent < scope); // so a walk outwards ends
+    return out;
+}

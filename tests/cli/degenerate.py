@@ -113,7 +113,7 @@ def commands(path, out, group, some):
         table += [["trace", path, *more] for more in (
             ["--json"], ["--check"], ["--check", "--json"], ["--compare", path], ["--compare", path, "--json"], ["--run", 1],
             ["--sql", "SELECT count(*) FROM event"], ["--at", "begin", "--and", "end"], ["--at", "#1"], ["--at", "warm"])]
-        table += [["export", path, "--to", "chrome-trace", *more] for more in ([], ["--whole"])]
+        table += [["export", path, "--to", form, *more] for form in ("chrome-trace", "pytorch") for more in ([], ["--whole"])]
         table += [["trace", path, "--at", when, *some([[], ["--json"]], 2)[0]] for when in ("begin", "50%", "peak", "end", "0s")]
         table += some([["trace", path, "--at", "peak", "--by", key] for key in
                        ("kind", "device", "scope", "name", "allocator", "size", "age", "thread", "run")], 3)
@@ -142,7 +142,7 @@ def expected(group, words):
         return {"check": {1, 4}, "sweep": {1, 3}}.get(command, {3})
     if command == "trace" and group != "trace" or command in ("run", "compare") and group != "graph":
         return {3}
-    if group == "trace" and "chrome-trace" in words:
+    if group == "trace" and {"chrome-trace", "pytorch"} & set(words):
         return {0}
     if group == "trace" and command in ("plan", "export", "sweep"):
         return {0, 3} if command == "export" else {3}  # one without runs is a list of its blocks
@@ -226,7 +226,7 @@ def form_of(words):
     if "--json" in words:
         return "json"
     if words[0] == "export":
-        return {"json": "json", "chrome-trace": "json", "c-header": "h", "tflm": "bin"}.get(words[words.index("--to") + 1], "csv")
+        return {"json": "json", "chrome-trace": "json", "c-header": "h", "tflm": "bin", "pytorch": "bin"}.get(words[words.index("--to") + 1], "csv")
     return "csv" if "--csv" in words else "txt"
 
 

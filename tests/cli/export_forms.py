@@ -692,7 +692,7 @@ class Files(Case):
         p = self.refused(2, "export", LENET, "--to", "xml")
         h = self.ok("export", "--help").stdout
         page = (tidemark.SOURCE / "docs" / "interchange.md").read_text()
-        for form in ("csv", "json", "minimalloc", "c-header", "tflm", "chrome-trace"):
+        for form in ("csv", "json", "minimalloc", "c-header", "tflm", "chrome-trace", "pytorch"):
             self.assertIn(form, p.stderr)
             self.assertIn(f"    {form} ", h)
             self.assertIn(f"`{form}`", page)

@@ -686,6 +686,168 @@ class Bad(Made):
         self.bad(snapshot(m), "two lists")
 
 
+class TorchTables(Made):
+    """A snapshot as tables of SQLite (pytorch/pytorch pull request 178670): the same trace as of the pickle of the same data."""
+    TRACES = ("id", "device", "action", "addr", "size", "stream", "time_us", "frames", "user_metadata", "device_free")
+    SEGMENTS = ("id", "device", "address", "total_size", "stream", "segment_type", "is_expandable", "frames")
+    BLOCKS = ("id", "segment_id", "addr", "size", "requested_size", "state", "frames")
+
+    def tables(self, doc, traces=TRACES, segments=SEGMENTS, blocks=BLOCKS, spoil=()):
+        """`spoil`: SQL behind it."""
+        path = self.dir / "s.db"
+        path.unlink(missing_ok=True)
+        db = sqlite3.connect(path)
+
+        def table(name, columns, rows):
+            keys = [c + (" INTEGER PRIMARY KEY" if c in ("id", "segment_id") and (name, c) != ("blocks", "segment_id") else "") for c in columns]
+            db.execute(f"CREATE TABLE {name}({', '.join(keys)})")
+            for row in rows:
+                row = {**row, "frames": json.dumps(row["frames"]) if row.get("frames") else None}
+                db.execute(f"INSERT INTO {name} VALUES({', '.join('?' * len(columns))})", [row.get(c) for c in columns])
+        table("device_traces", traces, [{**e, "device": d} for d, events in enumerate(doc["device_traces"]) for e in events])
+        number, every, inside = 0, [], []
+        for s in doc["segments"]:
+            number += 3
+            every.append({**s, "id": number, "segment_id": number, "addr": s["address"], "size": s["total_size"]})
+            inside += [{**b, "addr": b["address"], "segment_id": number} for b in s["blocks"]]
+        table("segments", segments, every)
+        table("blocks", blocks, inside)
+        for sql in spoil:
+            db.execute(sql)
+        db.commit()
+        db.close()
+        return path
+
+    def rows_of(self, path, name):
+        out = self.dir / name
+        said = self.json("import", path, "-o", out)
+        columns = "op, t_ns, block_id, name, scope, requested_bytes, reserved_bytes, device, address, stream, kind, allocator"
+        rows = ask(out, f"SELECT {columns} FROM events ORDER BY event_id")
+        stacks = ask(out, """SELECT b.id, s.id, s.parent_id, n.text, s.kind FROM block b JOIN scope s ON s.id = b.scope_id
+                             JOIN name n ON n.id = s.name_id ORDER BY b.id""")
+        groups = [self.json("trace", out, "--at", "end", "--by", by)["groups"] for by in ("stack", "function", "module")]
+        return {k: v for k, v in said.items() if k not in ("file", "trace", "format")}, rows, sorted(s[3:] for s in stacks), groups
+
+    def same(self, doc, **columns):
+        want = self.rows_of(self.write(doc), "p.db")
+        tables = self.rows_of(self.tables(doc, **columns), "t.db")
+        for a, b in zip(tables, want, strict=True):
+            self.assertEqual(a, b)
+        self.assertEqual(self.ok("trace", self.dir / "t.db", "--check").returncode, 0)
+        return want[0]
+
+    @staticmethod
+    def busy():
+        a, b = Memory(), Memory(0x7E0000000000)
+        for m in (a, b):
+            m.segment(m.base)
+            m.segment(m.base + 64 * MIB, record=False)
+            m.alloc(m.base + 64 * MIB, 3 * MIB, STEP, record=False)
+            for i in range(12):
+                m.alloc(m.base + MIB * i, 600 * 1024 + i, (FORWARD, STEP, BACKWARD, [])[i % 4])
+            m.free(m.base + MIB, completed=False)
+            m.free(m.base + 2 * MIB)
+            b.now = a.now + 5
+        a.add("oom", 0, 9 << 30, FORWARD)
+        a.events[-1].pop("addr")
+        a.events[-1]["device_free"] = 512 * MIB
+        a.add("snapshot", 0, 0, user_metadata="epoch 2")
+        a.add("segment_polish", 1, 2)
+        b.events[-1].pop("time_us")
+        return snapshot(a, Memory(), b)
+
+    def test_as_the_pickle(self):
+        said = self.same(snapshot(small()))
+        self.assertEqual((said["blocks"], said["blocks_before"], said["bytes_before"]), (2, 1, 5 * MIB))
+        said = self.same(self.busy())
+        self.assertEqual((said["unknown_events"], said["events_without_time"]), (1, 1))
+        self.same({"segments": [], "device_traces": []})
+        self.same({"segments": small().state(), "device_traces": []})
+        m = Memory()
+        m.add("segment_map", m.base, 20 * MIB)
+        m.alloc(m.base, 20 * MIB - 4096)
+        m.segments[m.base] = 20 * MIB
+        doc = snapshot(m)
+        doc["segments"][0]["is_expandable"] = True
+        self.same(doc)
+        self.assertIn("SQLite", self.json("import", self.dir / "s.db", "-o", self.dir / "t.db")["format"])
+
+    def test_other_columns(self):
+        """Under the names of the pickle, and with what the proposal's text names alone."""
+        self.same(self.busy(), segments=("segment_id", *self.SEGMENTS[1:]), blocks=("id", "segment_id", "address", *self.BLOCKS[3:]))
+        doc = snapshot(small())
+        few = {"traces": ("id", "action", "addr", "size", "time_us", "frames"), "segments": ("id", "address", "total_size"),
+               "blocks": ("segment_id", "addr", "size", "state")}
+        self.same(doc, **few)
+        self.same(doc, **{**few, "blocks": ("segment_id", "size", "state")})  # one follows the one before it
+
+    @unittest.skipUnless(SNAPSHOTS.is_dir(), "the snapshots are not there")
+    def test_data_of_real_programs(self):
+        with open(SNAPSHOTS / "memory_ctx128_forward_.pickle", "rb") as f:
+            doc = pickle.load(f)
+        doc["allocator_settings"] = {}  # tables tell none
+        self.same(doc)
+
+    def test_what_takes_such_a_file(self):
+        path = self.tables(self.busy())
+        for command in (["trace", path, "--at", "peak", "--by", "function"], ["report", path, "-o", self.dir / "r.html"], ["tui", "--once", path],
+                        ["export", path, "--to", "pytorch", "-o", self.dir / "back.pickle"], ["replay", path, "--allocator", "pytorch"]):
+            self.ok(*command)
+        back = pickle.loads((self.dir / "back.pickle").read_bytes())
+        self.assertEqual([len(t) > 0 for t in back["device_traces"]], [True, False, True])
+
+    def test_what_is_wrong(self):
+        """Each fault by table, row and column; nothing is written."""
+        huge = 2**63 - 1
+        faults = [(f"UPDATE {table} SET {column} = {value} WHERE rowid = {row}", table, row, column, why)
+                  for table, row, columns in (("device_traces", 2, ("addr", "size")), ("blocks", 1, ("size", "segment_id")),
+                                              ("segments", 3, ("address", "total_size")))
+                  for column in columns for value, why in (("NULL", "is NULL"), ("-1", "is below 0"), ("'x'", "is no whole number"),
+                                                           ("1.5", "is no whole number"), ("x'00'", "is no whole number"))]
+        faults += [(f"UPDATE {table} SET {column} = {value} WHERE rowid = {row}", table, row, column, why) for table, row, column, value, why in (
+            ("device_traces", 2, "size", huge, "is too large"), ("device_traces", 2, "size", 2**62 + 1, "is too large"),
+            ("device_traces", 3, "time_us", huge, "is too large"), ("device_traces", 3, "time_us", -5, "is below 0"),
+            ("device_traces", 1, "device", 256, "is too large"), ("device_traces", 1, "device", -1, "is below 0"),
+            ("device_traces", 1, "device", "NULL", "is NULL"), ("device_traces", 1, "action", "NULL", "is NULL"),
+            ("device_traces", 1, "action", "7", "is no text"), ("device_traces", 1, "frames", "x'5b5d'", "is no text"),
+            ("device_traces", 1, "frames", "'['", "is no JSON"), ("device_traces", 1, "frames", "'{}'", "is no list of frames"),
+            ("device_traces", 1, "frames", "'[1]'", "has a frame"), ("device_traces", 1, "frames", "'[{\"name\": \"f\"}]'", "has a frame"),
+            ("device_traces", 1, "frames", "'[{\"filename\": \"f\", \"line\": \"7\"}]'", "has a frame"),
+            ("device_traces", 1, "stream", -1, "is below 0"), ("device_traces", 1, "user_metadata", "7", "is no text"),
+            ("blocks", 1, "size", huge, "is too large"), ("blocks", 2, "addr", -1, "is below 0"), ("blocks", 2, "requested_size", -1, "is below 0"),
+            ("blocks", 2, "state", "NULL", "is NULL"), ("blocks", 2, "state", "1", "is no text"), ("blocks", 4, "segment_id", 4, "is of no segment"),
+            ("blocks", 1, "segment_id", 1, "is of no segment"), ("segments", 3, "total_size", huge, "is too large"),
+            ("segments", 3, "device", 256, "is too large"), ("segments", 3, "is_expandable", 2, "is too large"),
+            ("segments", 3, "segment_type", "1", "is no text"))]
+        out = self.dir / "t.db"
+        for sql, table, row, column, why in faults:
+            with self.subTest(sql):
+                path = self.tables(snapshot(small()), spoil=[sql])
+                self.refused(3, "import", path, "-o", out, says=[f"table {table}, row {row}", f"'{column}' {why}"])
+                self.assertFalse(out.exists())
+        for table, column in (("device_traces", "action"), ("device_traces", "addr"), ("device_traces", "size"), ("segments", "total_size"),
+                              ("segments", "address"), ("blocks", "segment_id"), ("blocks", "size"), ("blocks", "state")):
+            path = self.tables(snapshot(small()), spoil=[f"ALTER TABLE {table} RENAME COLUMN {column} TO other"])
+            self.refused(3, "import", path, "-o", out, says=[f"table {table} has no column '{column}'"])
+        path = self.tables(snapshot(small()), spoil=[
+            "CREATE TABLE more(segment_id, address, total_size)", "INSERT INTO more VALUES(3, 4096, 512), (3, 8192, 512)",
+            "DROP TABLE segments", "ALTER TABLE more RENAME TO segments"])
+        self.refused(3, "import", path, "-o", out, says=["'segment_id' is there twice", "table segments, row 2"])
+        for table in ("device_traces", "blocks", "segments"):
+            path = self.tables(snapshot(small()), spoil=[f"DROP TABLE {table}"])
+            self.refused(3, "import", path, "-o", out, says=["no recording of a known tool"])
+
+    def test_damaged_and_cut(self):
+        data = self.tables(self.busy()).read_bytes()
+        for at in (*range(100, len(data), max(1, len(data) // 40)),):
+            (self.dir / "d.db").write_bytes(data[:at])
+            self.assertIn(run("import", self.dir / "d.db", "-o", self.dir / "t.db").returncode, (0, 3))
+            bad = bytearray(data)
+            bad[at] ^= 0xFF
+            (self.dir / "d.db").write_bytes(bad)
+            self.assertIn(run("import", self.dir / "d.db", "-o", self.dir / "t.db").returncode, (0, 3))
+
+
 class Nsight(Made):
     """Exports as Nsight Systems writes them: with enums of their own, columns by version of the schema."""
     KINDS = ["PAGEABLE", "PINNED", "DEVICE", "ARRAY", "MANAGED", "DEVICE_STATIC", "MANAGED_STATIC", "UNKNOWN"]

@@ -8,6 +8,7 @@ import collections
 import os
 import re
 import shutil
+import sqlite3
 import unittest
 
 import tidemark
@@ -43,11 +44,13 @@ COMMANDS = {
     "export c-header": ["export", "plan.json", "--to", "c-header", "-o", "new.h"],
     "export tflm": ["export", "l.json", "--to", "tflm", "-o", "new.bin"],
     "export chrome-trace": ["export", "t.db", "--to", "chrome-trace", "-o", "new.json"],
+    "export pytorch": ["export", "t.db", "--to", "pytorch", "-o", "new.pickle"],
     "export chrome-trace of a plan": ["export", "plan.json", "--to", "chrome-trace", "-o", "new.json"],
     "sweep": ["sweep", "--batch", "1,2", "d.json"],
     "trace": ["trace", "t.db", "--at", "peak"],
     "tui --once": ["tui", "--once", "m.json"],
     "tui of a trace": ["tui", "--once", "t.db"],
+    "import of tables": ["import", "s.db", "-o", "new.db"],
     "record": ["record", "-o", "new.db", "--", tidemark.PROGRAM, "run", "s.json"],
     "replay": ["replay", "--check", "t.db"],
     "replay -o": ["replay", "t.db", "-o", "new.db"],
@@ -70,6 +73,12 @@ class Preloaded(Case):
         self.ok("run", "s.json", "-o", "t.db", cwd=self.dir)
         for form in ("csv", "json"):
             self.ok("export", "m.json", "--to", form, "-o", f"l.{form}", cwd=self.dir)
+        db = sqlite3.connect(self.dir / "s.db")  # a snapshot of PyTorch
+        db.executescript("""CREATE TABLE device_traces(id INTEGER PRIMARY KEY, action, addr, size, frames);
+            CREATE TABLE segments(id, address, total_size); CREATE TABLE blocks(segment_id, addr, size, state, frames);
+            INSERT INTO device_traces VALUES(1, 'alloc', 8192, 512, '[{"name": "f", "filename": "/a.py", "line": 3}]');
+            INSERT INTO segments VALUES(1, 4096, 8192); INSERT INTO blocks VALUES(1, 4096, 4096, 'active_allocated', NULL)""")
+        db.close()
         (self.dir / "buffer.bin").write_bytes(bytes(1 << 20))
         self.kept = set(os.listdir(self.dir))
 
