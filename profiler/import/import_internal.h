@@ -8,11 +8,12 @@
 //     torch_pool.c     what its blocks hold beyond what was asked for
 //     torch_stacks.c   its stacks: a tree, and as scopes
 //     torch_trace.c    its events as those of a trace
-//     unpack.c         files packed by zstd or gzip
+//     unpack.c         files packed by zstd, gzip or lz4
 //     lines.c          lines of a text, for logs and heaptrack
 //     rmm_csv.c        logs of RMM
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
+//     memray.h         captures of memray
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 #define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 
@@ -48,6 +49,9 @@ tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out
 /// All lines of heaptrack's text.
 tide_status tide__import_heaptrack(const tide__unpack *in, const char *path, tide__new_trace *out,
                                    tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+/// All records of a capture of memray.
+tide_status tide__import_memray(const tide__unpack *in, const char *path, tide__new_trace *out,
+                                tide_import_report *report, tide_error *err) TIDE_NODISCARD;
 /// All lines of a log.
 tide_status tide__import_rmm(const tide__unpack *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) TIDE_NODISCARD;
