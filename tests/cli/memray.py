@@ -531,6 +531,9 @@ class Packed(Made):
             with self.subTest(name):
                 self.assertEqual({**self.take(file), "file": ""}, {**said, "file": ""})
                 self.assertEqual(self.events(), rows)
+        for n in range(1, 9):  # the end of the packed data, behind that of the capture
+            self.assertTrue(self.take(lz4(data)[:-n])["cut"])
+            self.assertEqual(self.events(), rows)
 
     @unittest.skipUnless(HAS_LZ4, "lz4 is not there")
     def test_damaged_ones(self):
