@@ -22,11 +22,9 @@ static const char help[] =
     "Read are memory snapshots of PyTorch (torch.cuda.memory._dump_snapshot, pickle protocols 2 to 5; nothing in one "
     "is\n"
     "imported or called; and the proposed form of SQLite), exports of Nsight Systems (SQLite, with\n"
-    "--cuda-memory-usage=true), recordings of heaptrack, logs of RMM's logging adaptor (CSV) and logs with what\n"
-    "TensorFlow Lite Micro's recording interpreter prints, also packed by zstd or gzip (but for SQLite). Commands "
-    "that\n"
-    "look at traces\n"
-    "take such a file itself.\n"
+    "--cuda-memory-usage=true), recordings of heaptrack, captures of memray, logs of RMM's logging adaptor (CSV) and\n"
+    "logs with what TensorFlow Lite Micro's recording interpreter prints, also packed by zstd, gzip or lz4 (but for\n"
+    "SQLite). Commands that look at traces take such a file itself.\n"
     "Example: tidemark import snapshot.pickle -o snapshot.db\n";
 
 static int run(int argc, char **argv);
@@ -53,6 +51,17 @@ static void print_doubts(const tide_import_report *r) {
     if (r->n_unknown_frees > 0)
         fprintf(stderr, "note: %" PRIu64 " frees of blocks whose allocation is not in the file were left out\n",
                 r->n_unknown_frees);
+    if (r->n_native_frames > 0)
+        fprintf(stderr, "note: %" PRIu64 " frames of native code were left out: call stacks have those of Python\n",
+                r->n_native_frames);
+    if (r->n_objects > 0)
+        fprintf(stderr, "note: %" PRIu64 " begins and ends of Python's objects were left out: they are no blocks\n",
+                r->n_objects);
+    if (r->has_sums)
+        fputs(
+            "note: the file has sums in the place of events: a block is all that a call stack held, at the peak or at "
+            "the end\n",
+            stderr);
     if (r->n_contradictions > 0)
         fprintf(stderr, "note: events and the state at the end contradict each other %" PRIu64 " times\n",
                 r->n_contradictions);
@@ -85,8 +94,11 @@ static int print_json(const char *path, const char *out, const tide_import_repor
     tide_json_u64(&j, "unknown_events", r->n_unknown);
     tide_json_u64(&j, "events_without_time", r->n_without_time);
     tide_json_u64(&j, "unknown_frees", r->n_unknown_frees);
+    tide_json_u64(&j, "native_frames", r->n_native_frames);
+    tide_json_u64(&j, "python_objects", r->n_objects);
     tide_json_u64(&j, "contradictions", r->n_contradictions);
     tide_json_u64(&j, "inexact_blocks", r->n_inexact);
+    tide_json_bool(&j, "sums", r->has_sums);
     tide_json_bool(&j, "cut", r->is_cut);
     cli_document_end(&j);
     return cli_document_print(&text);

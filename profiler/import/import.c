@@ -21,7 +21,8 @@ const char *tide_import_format_name(tide_import_format format) {
                                         [TIDE_IMPORT_NSIGHT] = "an export of Nsight Systems",
                                         [TIDE_IMPORT_HEAPTRACK] = "a recording of heaptrack",
                                         [TIDE_IMPORT_RMM] = "a log of RMM",
-                                        [TIDE_IMPORT_TFLM] = "a log of TensorFlow Lite Micro's arena"};
+                                        [TIDE_IMPORT_TFLM] = "a log of TensorFlow Lite Micro's arena",
+                                        [TIDE_IMPORT_MEMRAY] = "a capture of memray"};
     return names[format];
 }
 
@@ -61,6 +62,7 @@ static tide_import_format format_of(const char *path, bool is_packed, const char
     if ((unsigned char)head[0] == 0x80 && head[1] >= 2 && head[1] <= 5) return TIDE_IMPORT_TORCH;
     if (n >= 100 && memcmp(head, "SQLite format 3", 16) == 0) // a trace says so itself, at byte 68
         return !is_packed && memcmp(head + 68, "tide", 4) != 0 ? format_of_sqlite(path) : TIDE_IMPORT_UNKNOWN;
+    if (n >= 7 && memcmp(head, "memray", 7) == 0) return TIDE_IMPORT_MEMRAY;
     if (is_heaptrack(head)) return TIDE_IMPORT_HEAPTRACK;
     return is_rmm(head) ? TIDE_IMPORT_RMM : TIDE_IMPORT_UNKNOWN;
 }
@@ -192,6 +194,9 @@ static tide_status import_into(const tide__unpack *in, const char *path, tide__n
     case TIDE_IMPORT_TFLM:
         TIDE_TRY(tide__import_tflm(in, path, out, r, err));
         break;
+    case TIDE_IMPORT_MEMRAY:
+        TIDE_TRY(tide__import_memray(in, path, out, r, err));
+        break;
     case TIDE_IMPORT_NSIGHT:
         TIDE_TRY(tide__import_nsight(in->file, path, out, r, err));
         break;
@@ -215,8 +220,8 @@ static tide_status unknown(const char *path, const tide__unpack *in, tide_error 
         return TIDE_FAIL(err, st, "cannot import '%s': what is packed in it ends before its first byte", path);
     st = TIDE_FAIL(err, st, "cannot import '%s': it is no recording of a known tool", path);
     tide_error_hint(
-        err, "memory snapshots of PyTorch, exports of Nsight Systems (SQLite), recordings of heaptrack, "
-             "logs of RMM and of TensorFlow Lite Micro's arena are read, packed (zstd, gzip) too, but for SQLite");
+        err, "memory snapshots of PyTorch, exports of Nsight Systems, recordings of heaptrack, captures of memray, "
+             "logs of RMM and of TensorFlow Lite Micro are read, packed (zstd, gzip, lz4) too but for SQLite");
     return n == 0 ? tide__unpack_fault(in, st, err) : st;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// import: recordings of other tools, as traces. A file is known by its content, also where it is packed (zstd, gzip);
-// what it says becomes events in their order, and all that a trace answers is answered of it. docs/interchange.md says
-// what of each format goes where.
+// import: recordings of other tools, as traces. A file is known by its content, also where it is packed (zstd, gzip,
+// lz4); what it says becomes events in their order, and all that a trace answers is answered of it. docs/interchange.md
+// says what of each format goes where.
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_H
 #define TIDE_PROFILER_IMPORT_IMPORT_H
 
@@ -18,6 +18,7 @@ typedef enum tide_import_format {
     TIDE_IMPORT_HEAPTRACK,    ///< text of heaptrack
     TIDE_IMPORT_RMM,          ///< log of RMM's logging adaptor, a CSV
     TIDE_IMPORT_TFLM,         ///< log with what TensorFlow Lite Micro prints of its arena
+    TIDE_IMPORT_MEMRAY,       ///< capture of memray
 } tide_import_format;
 
 /// What a format is called in messages: "a memory snapshot of PyTorch".
@@ -39,10 +40,13 @@ typedef struct tide_import_report {
     uint64_t n_unknown, n_without_time; ///< events of a kind, or without a time, that is not known
     uint64_t n_inexact;                 ///< blocks whose real size does not follow from where they lie
     uint64_t n_unknown_frees;  ///< of blocks whose allocation is not in the file, and that are not in the trace
+    uint64_t n_native_frames;  ///< of native code, which are not in the trace's stacks
+    uint64_t n_objects;        ///< begins and ends of Python's objects, which are no blocks
     uint64_t n_contradictions; ///< blocks at the end that events and state tell differently
     int64_t pids[TIDE_IMPORT_MAX_PROCESSES]; ///< [n_processes] of the system; none where the file tells none
     size_t n_processes;
-    bool is_cut; ///< the file ends in the middle: what stands before is in the trace
+    bool has_sums; ///< the file has no events: a block is all that one call stack held, at the peak or at the end
+    bool is_cut;   ///< the file ends in the middle: what stands before is in the trace
 } tide_import_report;
 
 /**

@@ -9,13 +9,14 @@
 //     torch_pool.c     what its blocks hold beyond what was asked for
 //     torch_stacks.c   its stacks: a tree, and as scopes
 //     torch_trace.c    its events as those of a trace
-//     unpack.c         files packed by zstd or gzip
+//     unpack.c         files packed by zstd, gzip or lz4
 //     lines.c          lines of a text, for logs and heaptrack
 //     rmm_csv.c        logs of RMM
 //     sqlite_file.c    files of SQLite, for the next one and torch_sqlite.c
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
 //     tflm_recording.c what TensorFlow Lite Micro prints of its arena
+//     memray.h         captures of memray
 #ifndef TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 #define TIDE_PROFILER_IMPORT_IMPORT_INTERNAL_H
 
@@ -61,6 +62,9 @@ bool tide__import_is_tflm(const char *text);
 /// All its lines of a log.
 tide_status tide__import_tflm(const tide__unpack *in, const char *path, tide__new_trace *out,
                               tide_import_report *report, tide_error *err) TIDE_NODISCARD;
+/// All records of a capture of memray.
+tide_status tide__import_memray(const tide__unpack *in, const char *path, tide__new_trace *out,
+                                tide_import_report *report, tide_error *err) TIDE_NODISCARD;
 /// All lines of a log.
 tide_status tide__import_rmm(const tide__unpack *in, const char *path, tide__new_trace *out, tide_import_report *report,
                              tide_error *err) TIDE_NODISCARD;

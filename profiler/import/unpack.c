@@ -2,11 +2,12 @@
 //
 // Packed files as streams of the C library. See unpack.h.
 //
-//     file --fread--> bytes [at, n) --zstd or zlib--> the buffer of the stream
+//     file --fread--> bytes [at, n) --zstd, zlib or lz4--> the buffer of the stream
 #include "profiler/import/unpack.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <lz4frame.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -16,11 +17,15 @@
 
 enum { PACKED_BYTES = 1 << 17, STREAM_BYTES = 1 << 16 };
 
+typedef enum packing { NOT_PACKED, ZSTD, GZIP, LZ4 } packing;
+
 typedef struct tide__packed {
     tide__unpack *owner;
     FILE *in;
-    ZSTD_DStream *zstd; // NULL: gzip
+    packing packing;
+    ZSTD_DStream *zstd; // each for its own packing alone
     z_stream gzip;
+    LZ4F_dctx *lz4;
     uint64_t n_before; // bytes of the file before `bytes`
     size_t n, at;
     bool is_between; // frames: here the file may end
@@ -65,6 +70,30 @@ static size_t step_gzip(packed *p, char *room, size_t bytes) {
     return bytes - p->gzip.avail_out;
 }
 
+static size_t step_lz4(packed *p, char *room, size_t bytes) {
+    size_t n_in = p->n - p->at, n_out = bytes;
+    const size_t left = LZ4F_decompress(p->lz4, room, &n_out, p->bytes + p->at, &n_in, NULL);
+    if (LZ4F_isError(left)) {
+        p->fault = LZ4F_getErrorName(left);
+        return 0;
+    }
+    TIDE_ASSERT(n_in <= p->n - p->at && n_out <= bytes);
+    p->at += n_in;
+    p->is_between = left == 0;
+    return n_out;
+}
+
+static size_t step(packed *p, char *room, size_t bytes) {
+    switch (p->packing) {
+    case ZSTD:
+        return step_zstd(p, room, bytes);
+    case LZ4:
+        return step_lz4(p, room, bytes);
+    default:
+        return step_gzip(p, room, bytes);
+    }
+}
+
 /// The stream's reader.
 static ssize_t read_packed(void *cookie, char *room, size_t bytes) {
     packed *p = cookie;
@@ -73,8 +102,7 @@ static ssize_t read_packed(void *cookie, char *room, size_t bytes) {
     while (done == 0 && p->fault == NULL) {
         const size_t was = p->at;
         // What the library still has inside comes without another byte, so it is asked before the file.
-        if (p->at < p->n || !p->is_between)
-            done = p->zstd != NULL ? step_zstd(p, room, bytes) : step_gzip(p, room, bytes);
+        if (p->at < p->n || !p->is_between) done = step(p, room, bytes);
         if (done == 0 && p->at < p->n && p->at == was && p->fault == NULL) p->fault = "it goes nowhere";
         if (done > 0 || p->fault != NULL || p->at < p->n || refill(p)) continue;
         if (errno != 0) return -1;
@@ -85,38 +113,49 @@ static ssize_t read_packed(void *cookie, char *room, size_t bytes) {
     return p->fault != NULL && done == 0 ? -1 : (ssize_t)done;
 }
 
-static bool is_gzip(const unsigned char *head, size_t n) { return n >= 2 && head[0] == 0x1F && head[1] == 0x8B; }
-
-static bool is_zstd(const unsigned char *head, size_t n) {
-    const unsigned char data = 0x28, skipped = 0x50; // the first byte of a frame, and of one that holds no data
-    if (n < 4) return false;
-    if (head[0] == data) return head[1] == 0xB5 && head[2] == 0x2F && head[3] == 0xFD;
-    return (head[0] & 0xF0) == skipped && head[1] == 0x2A && head[2] == 0x4D && head[3] == 0x18;
+/// How a file is packed, by its first `n` bytes, at most four. Frames that hold no data are of zstd and of lz4.
+static packing packing_of(const unsigned char *head, size_t n) {
+    static const unsigned char zstd[] = {0x28, 0xB5, 0x2F, 0xFD}, lz4[] = {0x04, 0x22, 0x4D, 0x18};
+    if (n >= 2 && head[0] == 0x1F && head[1] == 0x8B) return GZIP;
+    if (n < sizeof zstd) return NOT_PACKED;
+    if (memcmp(head, lz4, sizeof lz4) == 0) return LZ4;
+    const bool is_skipped = (head[0] & 0xF0) == 0x50 && head[1] == 0x2A && head[2] == 0x4D && head[3] == 0x18;
+    return is_skipped || memcmp(head, zstd, sizeof zstd) == 0 ? ZSTD : NOT_PACKED;
 }
 
 static void packed_free(packed *p) {
     if (p == NULL) return;
-    if (p->zstd != NULL)
-        ZSTD_freeDStream(p->zstd);
-    else
-        inflateEnd(&p->gzip);
+    if (p->zstd != NULL) ZSTD_freeDStream(p->zstd);
+    if (p->lz4 != NULL) LZ4F_freeDecompressionContext(p->lz4);
+    if (p->packing == GZIP) inflateEnd(&p->gzip);
     if (p->in != NULL) fclose(p->in);
     tide_host_free(p->stream);
     tide_host_free(p);
 }
 
+/// False: no memory.
+static bool make_ready(packed *p) {
+    enum { GZIP_ALONE = 16 + MAX_WBITS };
+    switch (p->packing) {
+    case ZSTD:
+        return (p->zstd = ZSTD_createDStream()) != NULL;
+    case LZ4:
+        return !LZ4F_isError(LZ4F_createDecompressionContext(&p->lz4, LZ4F_VERSION));
+    default:
+        return inflateInit2(&p->gzip, GZIP_ALONE) == Z_OK;
+    }
+}
+
 /// Takes `in` over, with what was read of it.
 static tide_status open_packed(tide__unpack *u, FILE *in, const unsigned char *head, size_t n, tide_error *err) {
-    enum { GZIP_ALONE = 16 + MAX_WBITS };
     packed *p;
     TIDE_TRY(TIDE_NEW(&p, 1, err, "to read '%s'", u->path));
     p->owner = u;
     p->n = n;
     memcpy(p->bytes, head, n);
     p->stream = tide_host_alloc(STREAM_BYTES);
-    p->zstd = is_zstd(head, n) ? ZSTD_createDStream() : NULL;
-    const bool is_ready = is_zstd(head, n) ? p->zstd != NULL : inflateInit2(&p->gzip, GZIP_ALONE) == Z_OK;
-    if (is_ready && p->stream != NULL) u->file = fopencookie(p, "r", (cookie_io_functions_t){.read = read_packed});
+    p->packing = packing_of(head, n);
+    if (make_ready(p) && p->stream != NULL) u->file = fopencookie(p, "r", (cookie_io_functions_t){.read = read_packed});
     if (u->file == NULL) {
         packed_free(p);
         return TIDE_NO_MEMORY(err, "to read '%s'", u->path);
@@ -134,7 +173,7 @@ tide_status tide__unpack_open(const char *path, tide__unpack *out, tide_error *e
     if (in == NULL)
         return TIDE_FAIL(err, tide_status_of_errno(errno, TIDE_ERR_IO), "cannot open '%s': %s", path, strerror(errno));
     const size_t n = fread(head, 1, sizeof head, in);
-    if (is_zstd(head, n) || is_gzip(head, n)) {
+    if (packing_of(head, n) != NOT_PACKED) {
         const tide_status st = open_packed(out, in, head, n, err);
         if (st != TIDE_OK) fclose(in);
         return st;
@@ -146,9 +185,10 @@ tide_status tide__unpack_open(const char *path, tide__unpack *out, tide_error *e
 
 tide_status tide__unpack_fault(const tide__unpack *u, tide_status st, tide_error *err) {
     if (st == TIDE_OK || u->packed == NULL || u->packed->fault == NULL) return st;
+    static const char *const names[] = {[ZSTD] = "zstd", [GZIP] = "gzip", [LZ4] = "lz4"};
     const packed *p = u->packed;
     st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': what is packed in it (%s) is damaged: %s", u->path,
-                   p->zstd != NULL ? "zstd" : "gzip", p->fault);
+                   names[p->packing], p->fault);
     tide_error_where(err, "%s: byte %" PRIu64, u->path, p->n_before + p->at);
     return st;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// unpack: the bytes of a file that may be packed, by zstd or gzip, as a stream that is read once from begin to end. A
-// file is known as packed by its first bytes; several frames or members one behind the other are one text. A plain file
-// is read as it is.
+// unpack: the bytes of a file that may be packed, by zstd, gzip or lz4, as a stream that is read once from begin to
+// end. A file is known as packed by its first bytes; several frames or members one behind the other are one text. A
+// plain file is read as it is.
 #ifndef TIDE_PROFILER_IMPORT_UNPACK_H
 #define TIDE_PROFILER_IMPORT_UNPACK_H
 
@@ -24,7 +24,8 @@ typedef struct tide__unpack {
  * @param path  borrowed until tide__unpack_close
  * @return TIDE_ERR_NOT_FOUND and others of opening, TIDE_ERR_NOMEM
  *
- * Memory: 256 KiB, and what a frame of zstd needs to look back: at most 128 MiB, which is what `zstd -d` takes too.
+ * Memory: 256 KiB, and what a frame needs to look back: of zstd at most 128 MiB, which is what `zstd -d` takes too, of
+ * lz4 two blocks of at most 4 MiB.
  */
 tide_status tide__unpack_open(const char *path, tide__unpack *out, tide_error *err) TIDE_NODISCARD;
 /// Turns a failed read into words where the packed data was at fault: then TIDE_ERR_BAD_INPUT in `err`, else `st`.

@@ -1061,6 +1061,8 @@ class Packed(Made):
                        "with a far window": self.zstd(text, "--long=27"), "by hard work": self.zstd(text, "-19")}
         else:
             print("skipped: zstd is not there")
+        if shutil.which("lz4"):
+            packed["lz4"] = subprocess.run(["lz4", "-q", "-c"], input=text, capture_output=True, check=True).stdout
         for name, data in packed.items():
             with self.subTest(name):
                 said, got = self.read(data)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Pickles that were changed at random: each is read or refused with a place, what was read holds together, and nothing
-// of memory is touched that should not be (sanitizers look on). In make soak ten million of them.
+// Files of other tools that were changed at random: each is read or refused with a place, what was read holds together,
+// and nothing of memory is touched that should not be (sanitizers look on). In make soak ten million pickles, and a
+// hundred thousand files of each other format.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 #include "profiler/import/import_internal.h"
 #include "tests/tide_test.h"
 
-enum { FEW = 20000, ALL = 10000000, TRACES_FEW = 100, MAX_CORPUS = 4 };
+enum { FEW = 20000, ALL = 10000000, TRACES_FEW = 100, MAX_CORPUS = 4, FILES_FEW = 400, FILES_ALL = 100000 };
 
 // ---- a corpus: small snapshots, as picklers write them ----
 
@@ -26,7 +27,7 @@ static void put_byte(writer *w, int byte) {
 }
 
 static void put_number(writer *w, uint64_t v, size_t n) {
-    for (size_t i = 0; i < n; i++) put_byte(w, (int)(v >> 8 * i & 0xff));
+    for (size_t i = 0; i < n; i++) put_byte(w, i < 8 ? (int)(v >> 8 * i & 0xff) : 0);
 }
 
 static void memoize(writer *w) {
@@ -266,7 +267,115 @@ static void test_changed_pickles(void **state) {
     fclose(spool);
 }
 
+// ---- files that become traces as they are read ----
+
+/// Bytes of a capture of memray; those with sums of versions 12 and 13.
+static void capture(writer *w, unsigned version, bool has_sums) {
+    static const unsigned char new_records[] = {
+        2,    5,    1,    12, 1,    0,    0,    0,    0,    0,    0,    0,    14,   7,       'f',  0,    'a', 0,
+        20,   4,    0xe8, 2,  0xd7, 1,    0x41, 7,    4,    0xfe, 0x80, 2,    5,    0xf8,    0x80, 4,    14,  0x80,
+        0x20, 0xf8, 0x80, 6,  14,   0x80, 0x40, 0xf8, 0x7f, 15,   0x80, 0x10, 0xed, 32 | 29, 33,   0xf9, 9,   0x10,
+        10,   'T',  0,    2,  7,    9,    0xfa, 2,    0,    7,    'l',  0,    1,    1,       2,    3,    4,   5,
+        6,    7,    8,    8,  1,    2,    3,    4,    5,    6,    7,    8,    9,    1};
+    static const unsigned char old_records[] = {
+        11,   5,    1,    12,   1,    0, 0,  0,    0,    0,  0,    0,    0x13, 14,   'f', 0,    'a',  0,
+        20,   4,    0,    0x11, 0x80, 2, 5,  0xa1, 0x80, 4,  0x80, 0x20, 0xa1, 0x80, 6,   0x80, 0x40, 0xb1,
+        0x7f, 0x80, 0x10, 0x21, 0x7f, 9, 10, 'T',  0,    11, 7,    9,    0xc1, 2,    0,   0x10};
+    static const unsigned char sums_begin[] = {1,  1, 2,    3, 4,    5,  6, 7, 8, 1, 2, 3, 4, 5, 6,  7, 8,   1,  2,   3,
+                                               4,  5, 6,    7, 8,    12, 1, 0, 0, 0, 0, 0, 0, 0, 14, 7, 'f', 0,  'a', 0,
+                                               20, 4, 0xe8, 2, 0xd7, 1,  4, 0, 7, 2, 1, 3, 0, 0, 3,  0, 1,   13, 5};
+    tide_text_add_n(&w->out, "memray", 7);
+    put_number(w, version, 4);
+    if (version >= 12) put_number(w, 0x030b07f0, 4);
+    put_byte(w, 0);
+    put_byte(w, has_sums);
+    put_number(w, 0, 16);
+    for (int i = 0; i < 2; i++) put_number(w, UINT64_C(1700000000000) + (uint64_t)i, 8);
+    tide_text_add_n(&w->out, "prog", 5);
+    put_number(w, 4711, 4);
+    put_number(w, 1, 16);
+    put_byte(w, 1);
+    put_number(w, 0, (version >= 11) + (version >= 12) + (version >= 13) * 3u);
+    if (!has_sums && version >= 12) tide_text_add_n(&w->out, (const char *)new_records, sizeof new_records);
+    if (!has_sums && version < 12) tide_text_add_n(&w->out, (const char *)old_records, sizeof old_records);
+    if (!has_sums) return;
+    tide_text_add_n(&w->out, (const char *)sums_begin, sizeof sums_begin);
+    for (unsigned i = 0; i < 3; i++) {
+        const uint64_t fields[] = {1, i == 0 ? 14 : 6, 0, i, 0, i, 1, 1000 * i, 500};
+        put_byte(w, 2);
+        for (size_t k = 0; k < sizeof fields / sizeof fields[0]; k++) put_number(w, fields[k], 8);
+    }
+    put_byte(w, 15);
+}
+
+/// @return whether it became a trace
+static bool import_one(const char *folder, const char *bytes, size_t n) {
+    char path[128], out[128];
+    tide_error err = TIDE_ERROR_INIT;
+    tide_import_report report;
+    snprintf(path, sizeof path, "%s/in", folder);
+    snprintf(out, sizeof out, "%s/out.db", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    const tide_status st = tide_import_file(path, out, &report, &err);
+    assert_true(st == TIDE_OK || st == TIDE_ERR_BAD_INPUT);
+    assert_int_equal(access(out, F_OK), st == TIDE_OK ? 0 : -1);
+    if (st != TIDE_OK) assert_true(err.msg[0] != '\0');
+    unlink(out);
+    unlink(path);
+    return st == TIDE_OK;
+}
+
+/// `rounds` files, each a changed one of the corpus; the files themselves first.
+static void import_changed(writer *corpus, size_t n_corpus, size_t rounds) {
+    tide_rng rng = {.state = 20261128};
+    char folder[] = "/tmp/tidemark-fuzz-XXXXXX";
+    size_t n_read = 0;
+    assert_non_null(mkdtemp(folder));
+    for (size_t i = 0; i < rounds; i++) {
+        const writer *from = &corpus[i < n_corpus ? i : tide_rng_below(&rng, n_corpus)];
+        size_t n = from->out.len;
+        char *bytes = tide_host_alloc(n); // of its own size: what is read behind it is found
+        assert_true(!from->out.failed && bytes != NULL);
+        memcpy(bytes, from->out.data, n);
+        if (i >= n_corpus) change(&rng, bytes, &n, &corpus[tide_rng_below(&rng, n_corpus)]);
+        const bool is_read = import_one(folder, bytes, n);
+        if (i < n_corpus) assert_true(is_read);
+        n_read += is_read;
+        tide_host_free(bytes);
+    }
+    print_message("%zu of %zu became traces\n", n_read, rounds);
+    assert_true(n_read > rounds / 100 && n_read < rounds);
+    rmdir(folder);
+    for (size_t i = 0; i < n_corpus; i++) tide_text_deinit(&corpus[i].out);
+}
+
+static void test_changed_captures_of_memray(void **state) {
+    static const unsigned versions[] = {10, 12, 11, 13, 13, 12};
+    writer corpus[6] = {0};
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) capture(&corpus[i], versions[i], i % 2 == 1);
+    import_changed(corpus, 6, (size_t)tide_test_rounds(FILES_FEW, FILES_ALL));
+}
+
+static void test_changed_logs_of_rmm(void **state) {
+    writer corpus[2] = {0};
+    (void)state;
+    tide_text_add(&corpus[0].out,
+                  "Thread,Time,Action,Pointer,Size,Stream\n"
+                  "47,11:54:32.123456,allocate,0x7f00,1024,0x2\n47,11:54:32.123460,free,0x7f00,1024,0x2\n"
+                  "9,11:54:33.000001,allocate failure,(nil),1073741824,0x2\n");
+    tide_text_add(&corpus[1].out,
+                  "Size,Time,Action,Pointer,Thread,Stream,More\n512,23:59:59:999999,allocate,0x10,1,0,x\n"
+                  "512,00:00:00:000001,allocate,0x10,1,0,x\n8,00:00:01:5,free,0x20,1,0,x\n");
+    import_changed(corpus, 2, (size_t)tide_test_rounds(FILES_FEW, FILES_ALL));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {tide_unit_test(test_changed_pickles)};
+    const struct CMUnitTest tests[] = {tide_unit_test(test_changed_pickles),
+                                       tide_unit_test(test_changed_captures_of_memray),
+                                       tide_unit_test(test_changed_logs_of_rmm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
