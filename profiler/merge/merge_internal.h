@@ -53,9 +53,8 @@ typedef struct tide__merge_source {
     int64_t shift_ns; ///< what is added to its times
     // numbers
     tide__merge_map texts, scopes, threads, devices, processes;
-    tide__merge_map owners; ///< number of the process in the new trace by a thread of the input
-    tide__merge_run *runs;  ///< [n_runs] by id, owned
-    size_t *begins, *ends;  ///< [n_runs] indices of runs by first_event, by last_event; owned
+    tide__merge_run *runs; ///< [n_runs] by id, owned
+    size_t *begins, *ends; ///< [n_runs] indices of runs by first_event, by last_event; owned
     size_t n_runs, cap_runs, next_begin, next_end;
     tide__merge_late *late; ///< [n_late] by event, owned
     size_t n_late, cap_late, next_late;

@@ -297,7 +297,6 @@ static tide_status copy_thread(tide__merge_source *s, sqlite3_stmt *row, void *c
         !take_id(row, 2, INT32_MAX, &number) || map_get(&s->processes, process) == 0)
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_thread(&out->names, map_get(&s->processes, process), number, text_or_null(row, 3), &new_id));
-    TIDE_TRY(map_put(&s->owners, id, map_get(&s->processes, process)));
     return map_put(&s->threads, id, new_id);
 }
 
@@ -508,7 +507,8 @@ static bool runs_are_due(const tide__merge_source *s, int64_t event) {
            (s->next_end < s->n_runs && s->runs[s->ends[s->next_end]].last_event < event);
 }
 
-/// Whether an event without a number of a block is of the addresses of a process.
+/// Whether an event without a number of a block is of the addresses of a process: segments that another tool recorded
+/// have none.
 static bool has_process(const tide__event *e) {
     return e->op == TIDE_MEM_POOL_DISCARD || e->op == TIDE_MEM_SEGMENT_ALLOC || e->op == TIDE_MEM_SEGMENT_FREE;
 }
@@ -524,10 +524,7 @@ static bool rename_event(const tide__merge_source *s, tide__event *e) {
     e->allocator_id = map_get(&s->texts, old.allocator_id);
     e->device = (int16_t)map_get(&s->devices, old.device);
     if (old.block_id != 0 || has_process(&old)) {
-        // Segments that another tool recorded have no number: they are of the process whose thread told of them.
-        const int64_t of_thread = old.block_id == 0 ? map_get(&s->owners, old.thread) : 0,
-                      process = of_thread != 0 ? of_thread
-                                               : map_get(&s->processes, (old.block_id >> TIDE__BLOCK_ID_BITS) + 1);
+        const int64_t process = map_get(&s->processes, (old.block_id >> TIDE__BLOCK_ID_BITS) + 1);
         if (process == 0) return false;
         e->block_id = (process - 1) << TIDE__BLOCK_ID_BITS | (old.block_id & low_bits);
     }
@@ -631,7 +628,7 @@ tide_status tide__merge_source_end(tide__merge_source *s, bool with_totals, tide
 void tide__merge_source_close(tide__merge_source *s) {
     tide__cursor_close(s->cursor);
     tide_trace_close(s->t);
-    tide__merge_map *const maps[] = {&s->texts, &s->scopes, &s->threads, &s->devices, &s->processes, &s->owners};
+    tide__merge_map *const maps[] = {&s->texts, &s->scopes, &s->threads, &s->devices, &s->processes};
     for (size_t i = 0; i < sizeof maps / sizeof maps[0]; i++) tide_host_free(maps[i]->to);
     tide_host_free(s->runs);
     tide_host_free(s->begins);

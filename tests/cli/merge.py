@@ -368,6 +368,23 @@ class Lanes(Merging):
         self.assertEqual((said["outlier"], [lane["differs_bytes"] for lane in said["lanes"]]), (None, [None] * 5))
         self.assertIn("no lane differs", self.ok("trace", self.dir / "all.db", "--lanes").stdout)
 
+    def test_a_quiet_one_has_what_it_had(self):
+        files = []
+        for rank in range(3):
+            m = Memory()
+            m.segment(m.base, 4096 * MIB, record=False)
+            m.alloc(m.base, 30 * MIB)
+            for step in range(200):
+                m.now = 1_700_000_000_000_000 + 1000 * (step + 1)
+                if rank != 1 or step == 199:
+                    m.alloc(m.base + 64 * MIB, MIB)
+                    m.free(m.base + 64 * MIB)
+            files.append(self.device(f"rank{rank}.pickle", m))
+        self.ok("merge", *files, "-o", self.dir / "all.db")
+        lanes = self.json("trace", self.dir / "all.db", "--lanes")["lanes"]
+        self.assertEqual([lane["differs_bytes"] for lane in lanes], [MIB // 2, -MIB, MIB // 2])
+        self.assertEqual([lane["mean_bytes"] // MIB for lane in lanes], [30] * 3)
+
     def test_two_and_one_and_none(self):
         out = self.ranks(lambda rank, step, m: m.alloc(m.base + 1024 * MIB, 5 * MIB) if step == 20 and rank else None, n=2)
         said = self.json("trace", out, "--lanes")
@@ -493,6 +510,9 @@ class Real(Merging):
         # segments stay those of their process: what each had reserved at its peak is what its own file says
         held = [self.json("trace", f)["devices"][0]["allocators_bytes"] for f in files]
         self.assertEqual([d["allocators_bytes"] for d in self.json("trace", out)["devices"]], held)
+        self.ok("merge", *files[1:], "-o", self.dir / "two.db", "--align", "begin")
+        self.ok("merge", files[0], self.dir / "two.db", "-o", self.dir / "three.db", "--align", "begin")
+        self.assertEqual([d["allocators_bytes"] for d in self.json("trace", self.dir / "three.db")["devices"]], held)
         beside = self.json("trace", out, "--lanes")
         self.assertEqual([lane["peak_bytes"] for lane in beside["lanes"]], [k[0]["peak_bytes"] for k in of.values()])
         self.ok("report", out, "-o", self.dir / "r.json")
