@@ -175,6 +175,8 @@ tide_status tide__memray_blocks_begin(tide__memray_blocks *b, tide_error *err) T
 /// A call of an allocator as events of the trace. bytes <= INT64_MAX, but for munmap; a mapped range is not empty and
 /// ends with the last address.
 tide_status tide__memray_take_call(tide__memray_blocks *b, const tide__memray_call *c, tide_error *err) TIDE_NODISCARD;
+/// What versions 10 and 11 numbered otherwise; TIDE__MEMRAY_NONE: they have no such number.
+tide__memray_allocator tide__memray_old_allocator(uint64_t number);
 /// Whether it is one that gives memory.
 bool tide__memray_gives(uint64_t allocator);
 /// The sum of several blocks, without an address. Out: its number, for tide__memray_end_sum.

@@ -86,7 +86,7 @@ static tide_status take_record(tide__memray *m, unsigned char token, bool *end, 
 
 // ---- versions 10 and 11 ----
 
-static tide_status take_old_call(tide__memray *m, unsigned number, bool has_native, tide_error *err) {
+tide__memray_allocator tide__memray_old_allocator(uint64_t number) {
     static const tide__memray_allocator allocators[] = {TIDE__MEMRAY_NONE,
                                                         TIDE__MEMRAY_MALLOC,
                                                         TIDE__MEMRAY_FREE,
@@ -103,9 +103,13 @@ static tide_status take_old_call(tide__memray *m, unsigned number, bool has_nati
                                                         TIDE__MEMRAY_PYMALLOC_CALLOC,
                                                         TIDE__MEMRAY_PYMALLOC_REALLOC,
                                                         TIDE__MEMRAY_PYMALLOC_FREE};
+    return number < sizeof allocators / sizeof allocators[0] ? allocators[number] : TIDE__MEMRAY_NONE;
+}
+
+static tide_status take_old_call(tide__memray *m, unsigned number, bool has_native, tide_error *err) {
     uint64_t bytes = 0;
-    if (number == 0) return tide__memray_bad(&m->bytes, err, "an allocator that is not known");
-    const tide__memray_allocator a = allocators[number];
+    const tide__memray_allocator a = tide__memray_old_allocator(number);
+    if (a == TIDE__MEMRAY_NONE) return tide__memray_bad(&m->bytes, err, "an allocator that is not known");
     TIDE__MEMRAY_READ(&m->bytes, tide__memray_delta(&m->bytes, &m->last_address), err);
     if (has_native || !tide__memray_frees(a)) TIDE__MEMRAY_READ(&m->bytes, tide__memray_varint(&m->bytes, &bytes), err);
     if (has_native) TIDE__MEMRAY_READ(&m->bytes, tide__memray_delta(&m->bytes, &m->last_native), err);

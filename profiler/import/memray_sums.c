@@ -110,25 +110,10 @@ static bool read_sum(tide__memray *m, uint64_t fields[9]) {
 
 static tide_status take_sum(tide__memray *m, sums *s, tide_error *err) {
     enum { THREAD, ALLOCATOR, NATIVE, FRAMES, MAPS, N_PEAK, N_END, BYTES_PEAK, BYTES_END, N };
-    static const unsigned char old[] = {0,
-                                        TIDE__MEMRAY_MALLOC,
-                                        0,
-                                        TIDE__MEMRAY_CALLOC,
-                                        TIDE__MEMRAY_REALLOC,
-                                        TIDE__MEMRAY_POSIX_MEMALIGN,
-                                        TIDE__MEMRAY_ALIGNED_ALLOC,
-                                        TIDE__MEMRAY_MEMALIGN,
-                                        TIDE__MEMRAY_VALLOC,
-                                        TIDE__MEMRAY_PVALLOC,
-                                        TIDE__MEMRAY_MMAP,
-                                        0,
-                                        TIDE__MEMRAY_PYMALLOC_MALLOC,
-                                        TIDE__MEMRAY_PYMALLOC_CALLOC,
-                                        TIDE__MEMRAY_PYMALLOC_REALLOC};
     uint64_t f[N] = {0};
     TIDE__MEMRAY_READ(&m->bytes, read_sum(m, f), err);
     f[ALLOCATOR] &= 0xff; // one byte; what stands beside it is nothing
-    if (m->head.version < 12) f[ALLOCATOR] = f[ALLOCATOR] < sizeof old ? old[f[ALLOCATOR]] : 0;
+    if (m->head.version < 12) f[ALLOCATOR] = (uint64_t)tide__memray_old_allocator(f[ALLOCATOR]);
     if (!tide__memray_gives(f[ALLOCATOR])) return tide__memray_bad(&m->bytes, err, "an allocator that is not known");
     if (f[FRAMES] > 0 && f[FRAMES] >= s->n_stacks)
         return tide__memray_bad(&m->bytes, err, "a call stack that is not there");
