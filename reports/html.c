@@ -333,6 +333,28 @@ static void add_devices(const tide_report *r, const tide_report_side *s, const c
     tide_text_add(out, "</div>\n</section>\n");
 }
 
+// ---- processes ----
+
+static void add_lanes(const tide_report *r, const tide_report_side *s, const char *of, tide_text *out) {
+    if (s->lanes.trace.n < 2 || s->facts->run_id != 0) return;
+    const char *side = !r->has_b ? "" : of[0] == 'a' ? ": A" : ": B";
+    tide_text_addf(out,
+                   "<section class=\"lanes\">\n<h2>Processes side by side%s</h2>\n<p class=\"mute\">What each process "
+                   "had; the dashed line is the median of all, the dotted one where it is furthest from the others.",
+                   side);
+    if (s->lanes.trace.n > TIDE_REPORT_MAX_LANES)
+        tide_text_addf(out, " Of %zu the %d that differ most are drawn; the table has all of them.", s->lanes.trace.n,
+                       TIDE_REPORT_MAX_LANES);
+    tide_text_addf(
+        out, "</p>\n<div class=\"scroll\" role=\"region\" aria-label=\"Processes side by side%s\" tabindex=\"0\">\n",
+        side);
+    tide_report_add_picture(tide_report_svg_lanes, r, s,
+                            "What each process had over time beside the median of all; the table of processes has the "
+                            "numbers",
+                            -1, out);
+    tide_text_add(out, "</div>\n</section>\n");
+}
+
 // ---- call stacks ----
 
 /// The picture that the page's script makes in place of the still one.
@@ -459,6 +481,8 @@ void tide_report_html(const tide_report *r, tide_text *out) {
     if (r->has_b) add_pools(r, &r->b, "b", out);
     add_devices(r, &r->a, "a", out);
     if (r->has_b) add_devices(r, &r->b, "b", out);
+    add_lanes(r, &r->a, "a", out);
+    if (r->has_b) add_lanes(r, &r->b, "b", out);
     add_stacks(r, &r->a, "a", out);
     if (r->has_b) add_stacks(r, &r->b, "b", out);
     if (r->a.items->n > 0) add_why(&r->a, r->has_b ? "A" : "", out);

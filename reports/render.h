@@ -49,6 +49,9 @@ int tide_report_svg_memory(const tide_report *r, const tide_report_side *s, tide
 int tide_report_svg_pools(const tide_report *r, const tide_report_side *s, tide_text *inner);
 /// Each device but the CPU over time: allocators, outside of them, unexplained, free. Nothing without devices.
 int tide_report_svg_devices(const tide_report *r, const tide_report_side *s, tide_text *inner);
+/// Each process over time beside the median of all, those that differ most. Nothing of one process alone.
+enum { TIDE_REPORT_MAX_LANES = 16 };
+int tide_report_svg_lanes(const tide_report *r, const tide_report_side *s, tide_text *inner);
 /// What is live at the peak by call stack: outermost on top, width by bytes. Nothing without call stacks.
 int tide_report_svg_stacks(const tide_report *r, const tide_report_side *s, tide_text *inner);
 /// What the areas of devices are.

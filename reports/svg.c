@@ -535,6 +535,7 @@ void tide_report_svg(const tide_report *r, tide_text *out) {
     } pictures[] = {{tide_report_svg_curve, "Live bytes over time"},
                     {tide_report_svg_pools, "Pools over time"},
                     {tide_report_svg_devices, "Devices over time"},
+                    {tide_report_svg_lanes, "Processes side by side"},
                     {tide_report_svg_stacks, "The peak by call stack"},
                     {tide_report_svg_alive, "Lifetimes, alive at the peak"},
                     {tide_report_svg_map, "Memory at the peak, addresses upwards"},

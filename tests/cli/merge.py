@@ -342,6 +342,14 @@ class Lanes(Merging):
         self.assertTrue(100_000_000 <= row["rank3"]["differs_ns"] <= 150_100_000, row["rank3"])
         self.assertEqual([row[f"rank{i}"]["differs_bytes"] for i in (0, 1, 2, 4)], [None] * 4) # their median is none the worse for it
         self.assertEqual(said["lane_causes"][0], {"name": "hoard cache.py:7", "bytes": 30 * MIB, "typical_bytes": 0, "more_bytes": 30 * MIB})
+        for name in ("r.html", "r.svg"): # each process has its curve, up to the highest of all
+            self.ok("report", out, "-o", self.dir / name)
+            page = (self.dir / name).read_text(encoding="utf-8")
+            picture = page[page.index("Processes side by side"):]
+            self.assertEqual([picture.count(f">{rank}</text>") > 0 for rank in row], [True] * 5)
+            self.assertIn("30.00 MiB more</text>", picture)
+        self.ok("report", self.dir / "rank0.db", "-o", self.dir / "r.html")
+        self.assertNotIn("Processes side by side", (self.dir / "r.html").read_text(encoding="utf-8"))
         text = self.ok("trace", out, "--lanes").stdout
         self.assertIn("rank3 has up to 30.00 MiB more than the median of the others", text)
         self.assertIn("hoard", text)
