@@ -491,6 +491,7 @@ class Odd(Merging):
         self.assertGreater(said["lanes"][1]["events"], 1000)
         self.ok("trace", self.dir / "all.db", "--check")
 
+    @unittest.skipIf(os.environ.get("TIDE_SANITIZERS"), "sanitizers take memory of their own")
     def test_many_in_little_memory(self):
         one = self.trace("one.db")
         files = [self.dir / f"{i}.db" for i in range(200)]
