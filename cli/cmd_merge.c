@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "cli/cli.h"
 #include "cli/input.h"
@@ -291,8 +292,17 @@ static int check_files(const job *j, const options *o) {
     return o->force || cli_may_replace(o->out) ? CLI_EXIT_OK : CLI_EXIT_USAGE;
 }
 
+/// All traces are open at once, and may be more than a process may open unless it asks for more.
+static void allow_many_files(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit); // where not, the trace that cannot be opened is named
+}
+
 static int merge(job *j, const options *o) {
     tide_error err = TIDE_ERROR_INIT;
+    allow_many_files();
     int code = check_files(j, o);
     if (code == CLI_EXIT_OK) code = set_labels(j, o->labels);
     if (code == CLI_EXIT_OK && o->offsets != NULL) code = set_offsets(j, o->offsets);

@@ -207,13 +207,9 @@ static tide_status cut_short(const merger *m, tide_text *text, tide_error *err) 
 // ---- the whole ----
 
 static tide_status open_all(merger *m, tide_error *err) {
-    bool of_one_boot = true;
-    for (size_t i = 0; i < m->n; i++) {
-        TIDE_TRY(tide__merge_source_open(&m->s[i], err));
-        of_one_boot = of_one_boot && m->s[i].boot_id[0] != '\0' && strcmp(m->s[i].boot_id, m->s[0].boot_id) == 0;
-    }
+    for (size_t i = 0; i < m->n; i++) TIDE_TRY(tide__merge_source_open(&m->s[i], err));
     TIDE_TRY(tide__merge_align(m->s, m->n, m->opt->clock, &m->used, err));
-    const bool apart = m->opt->devices_apart || (!m->opt->devices_same && !of_one_boot);
+    const bool apart = m->opt->devices_apart || (!m->opt->devices_same && !tide__merge_of_one_boot(m->s, m->n));
     for (size_t i = 0; i < m->n; i++) TIDE_TRY(tide__merge_source_devices(&m->s[i], i, apart, &m->devices, err));
     return TIDE_OK;
 }

@@ -29,30 +29,48 @@ const char *tide_merge_clock_name(tide_merge_clock clock) {
 
 // ---- one machine, dates ----
 
-static bool same_boot(const tide__merge_source *s, size_t n) {
+/// A trace without events has nothing to be moved, and stands in no way.
+static bool has_events(const tide__merge_source *s) { return s->t->last_event >= s->t->first_event; }
+
+/// The one that keeps its clock: the first that has events.
+static size_t first_of(const tide__merge_source *s, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (s[i].boot_id[0] == '\0' || strcmp(s[i].boot_id, s[0].boot_id) != 0) return false;
-    return true;
+        if (has_events(&s[i])) return i;
+    return 0;
 }
+
+/// The first that is not known to be of the boot of the one that keeps its clock; NULL: all are.
+static const tide__merge_source *of_other_boot(const tide__merge_source *s, size_t n) {
+    const char *boot_id = s[first_of(s, n)].boot_id;
+    for (size_t i = 0; i < n; i++)
+        if (has_events(&s[i]) && (s[i].boot_id[0] == '\0' || strcmp(s[i].boot_id, boot_id) != 0)) return &s[i];
+    return NULL;
+}
+
+bool tide__merge_of_one_boot(const tide__merge_source *s, size_t n) { return of_other_boot(s, n) == NULL; }
 
 /// The first that does not know the date; NULL: all do.
 static const tide__merge_source *without_date(const tide__merge_source *s, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (!s[i].has_wall) return &s[i];
+        if (has_events(&s[i]) && !s[i].has_wall) return &s[i];
     return NULL;
 }
 
-static int64_t wall_shift(const tide__merge_source *s, size_t i) { return s[i].wall_ns - s[0].wall_ns; }
+static int64_t wall_shift(const tide__merge_source *s, size_t n, size_t i) {
+    return has_events(&s[i]) ? s[i].wall_ns - s[first_of(s, n)].wall_ns : 0;
+}
 
 /// Whether some lane lies apart from all others by date: runs of two days, which nothing is learnt of side by side.
 /// *which: that lane.
 static bool one_lies_apart(const tide__merge_source *s, size_t n, size_t *which) {
-    for (*which = 0; *which < n; ++*which) {
-        bool meets = false;
-        const int64_t shift = wall_shift(s, *which);
+    size_t n_with = 0;
+    for (size_t i = 0; i < n; i++) n_with += has_events(&s[i]);
+    for (*which = 0; n_with > 1 && *which < n; ++*which) {
+        bool meets = !has_events(&s[*which]);
+        const int64_t shift = wall_shift(s, n, *which);
         for (size_t i = 0; i < n && !meets; i++) {
-            const int64_t other = wall_shift(s, i);
-            meets = i != *which && s[*which].t->begin_ns + shift <= s[i].t->end_ns + other &&
+            const int64_t other = wall_shift(s, n, i);
+            meets = i != *which && has_events(&s[i]) && s[*which].t->begin_ns + shift <= s[i].t->end_ns + other &&
                     s[i].t->begin_ns + other <= s[*which].t->end_ns + shift;
         }
         if (!meets) return true;
@@ -166,11 +184,13 @@ static tide_status align_marks(tide__merge_source *s, size_t n, const tide__merg
     int64_t *list = NULL;
     const int64_t **times = NULL;
     *lacks = NULL;
-    tide_status st = marks_read(&s[0], &first, err);
+    const size_t keeps = first_of(s, n);
+    tide_status st = marks_read(&s[keeps], &first, err);
     if (st == TIDE_OK) st = times_by_name(&first, &list, &times, err);
-    s[0].shift_ns = 0;
-    s[0].lane->n_marks = (uint32_t)first.n;
-    for (size_t i = 1; st == TIDE_OK && *lacks == NULL && i < n; i++) {
+    s[keeps].shift_ns = 0;
+    s[keeps].lane->n_marks = (uint32_t)first.n;
+    for (size_t i = keeps + 1; st == TIDE_OK && *lacks == NULL && i < n; i++) {
+        if (!has_events(&s[i])) continue;
         st = align_by_marks(&first, times, &s[i], err);
         if (st == TIDE_OK && s[i].lane->n_marks == 0) *lacks = &s[i];
     }
@@ -193,14 +213,14 @@ static tide_status refuse(const tide__merge_source *s, tide_merge_clock asked, c
 }
 
 static void shift_walls(tide__merge_source *s, size_t n) {
-    for (size_t i = 0; i < n; i++) s[i].shift_ns = wall_shift(s, i);
+    for (size_t i = 0; i < n; i++) s[i].shift_ns = wall_shift(s, n, i);
 }
 
 static tide_status align_auto(tide__merge_source *s, size_t n, tide_merge_clock *used, tide_error *err) {
     size_t apart = 0;
     const tide__merge_source *dateless = without_date(s, n), *lacks;
     *used = TIDE_MERGE_BOOT;
-    if (same_boot(s, n)) return TIDE_OK;
+    if (of_other_boot(s, n) == NULL) return TIDE_OK;
     *used = TIDE_MERGE_WALL;
     if (dateless == NULL && !one_lies_apart(s, n, &apart)) {
         shift_walls(s, n);
@@ -220,10 +240,9 @@ static tide_status align_as_asked(tide__merge_source *s, size_t n, tide_merge_cl
     const tide__merge_source *lacks = NULL;
     switch (asked) {
     case TIDE_MERGE_BOOT:
-        for (size_t i = 0; i < n; i++)
-            if (s[i].boot_id[0] == '\0' || strcmp(s[i].boot_id, s[0].boot_id) != 0)
-                return refuse(&s[i], asked, "it is not known to be of the same machine and start of it", err);
-        return TIDE_OK;
+        lacks = of_other_boot(s, n);
+        return lacks == NULL ? TIDE_OK
+                             : refuse(lacks, asked, "it is not known to be of the same machine and start of it", err);
     case TIDE_MERGE_WALL:
         lacks = without_date(s, n);
         if (lacks != NULL) return refuse(lacks, asked, "it does not know the date", err);
@@ -235,8 +254,10 @@ static tide_status align_as_asked(tide__merge_source *s, size_t n, tide_merge_cl
                              : refuse(lacks, asked, "it has no mark of a name that the first one has as often", err);
     default:
         TIDE_ASSERT(asked == TIDE_MERGE_BEGIN || asked == TIDE_MERGE_GIVEN);
-        for (size_t i = 0; i < n; i++)
-            s[i].shift_ns = s[0].t->begin_ns - s[i].t->begin_ns + (asked == TIDE_MERGE_GIVEN ? s[i].in->offset_ns : 0);
+        for (size_t i = 0, keeps = first_of(s, n); i < n; i++)
+            if (has_events(&s[i]))
+                s[i].shift_ns =
+                    s[keeps].t->begin_ns - s[i].t->begin_ns + (asked == TIDE_MERGE_GIVEN ? s[i].in->offset_ns : 0);
         return TIDE_OK;
     }
 }
@@ -264,7 +285,7 @@ tide_status tide__merge_align(tide__merge_source *s, size_t n, tide_merge_clock 
     for (size_t i = 0; i < n; i++) {
         TIDE_TRY(check_times(&s[i], 0, err));
         s[i].lane->offset_ns = s[i].shift_ns;
-        if (s[i].first_ns + s[i].shift_ns < -more) more = -(s[i].first_ns + s[i].shift_ns);
+        if (has_events(&s[i]) && s[i].first_ns + s[i].shift_ns < -more) more = -(s[i].first_ns + s[i].shift_ns);
     }
     for (size_t i = 0; i < n; i++) {
         TIDE_TRY(check_times(&s[i], more, err));

@@ -76,6 +76,9 @@ typedef struct tide__merge_source {
 tide_status tide__merge_align(tide__merge_source *s, size_t n, tide_merge_clock asked, tide_merge_clock *used,
                               tide_error *err) TIDE_NODISCARD;
 
+/// Whether those that have events were recorded on one machine since it started.
+bool tide__merge_of_one_boot(const tide__merge_source *s, size_t n);
+
 // ---- merge_lane.c ----
 
 /// Open the trace and read what the clock is found by.

@@ -229,6 +229,17 @@ tide_status tide__merge_source_open(tide__merge_source *s, tide_error *err) {
 
 // ---- its rows in the new trace ----
 
+/// "rank0"; of several processes "hosts/rank 3" or "hosts/4711", and of a trace that was merged "hosts/rank0".
+static void add_label(const tide__merge_source *s, sqlite3_stmt *row, int64_t pid, int64_t rank, tide_text *out) {
+    tide_text_add(out, s->in->label);
+    if (text_or_null(row, 7) != NULL)
+        tide_text_addf(out, "/%s", tide__sql_text(row, 7));
+    else if (s->lane->n_processes > 1 && rank >= 0)
+        tide_text_addf(out, "/rank %" PRId64, rank);
+    else if (s->lane->n_processes > 1)
+        tide_text_addf(out, "/%" PRId64, pid);
+}
+
 static tide_status copy_process(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
     tide__new_trace *out = ctx;
     int64_t id, begin, end, rank, pid, new_id;
@@ -236,9 +247,8 @@ static tide_status copy_process(tide__merge_source *s, sqlite3_stmt *row, void *
         !take(row, 2, 0, INT32_MAX, -1, &rank) || !take(row, 4, 0, INT64_MAX, 0, &begin) ||
         !take(row, 5, 0, INT64_MAX, -1, &end))
         return TIDE_ERR_BAD_INPUT;
-    // A process that its trace was merged from has a label already: "hosts/rank 0".
     tide_text label = {0};
-    tide_text_addf(&label, "%s%s%s", s->in->label, text_or_null(row, 7) != NULL ? "/" : "", tide__sql_text(row, 7));
+    add_label(s, row, pid, rank, &label);
     const tide__process_row p = {.pid = pid,
                                  .rank = (int32_t)rank,
                                  .command = text_or_null(row, 3),

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import random
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -215,6 +216,40 @@ class Native(Merging):
         self.refused(3, "merge", a, b, "-o", out, "--align", "wall", says=["b.db", "date"])
 
 
+    def test_several_processes_of_one_file(self):
+        both, out = self.dir / "both.db", self.dir / "all.db"
+        command = f"{tidemark.PROGRAM} run -n 2 {SAMPLES / 'diamond.json'}"
+        self.ok("record", "-o", both, "--", "sh", "-c", f"RANK=0 {command} & RANK=1 {command} & wait")
+        one = self.trace("one.db")
+        said = self.json("merge", both, one, "-o", out)
+        ranks = [r for r, in ask(both, "SELECT rank FROM process ORDER BY id")]
+        self.assertEqual(sorted(ranks), [0, 1])
+        self.assertEqual(ask(out, "SELECT label FROM process ORDER BY id"), [(f"both/rank {r}",) for r in ranks] + [("one",)])
+        self.expect(out, said, [both, one])
+        self.assertEqual([lane["name"] for lane in self.json("trace", out, "--lanes")["lanes"]], [f"both/rank {r}" for r in ranks] + ["one"])
+        self.change(both, "UPDATE process SET rank = NULL")
+        self.ok("merge", one, both, "-o", out)
+        self.assertEqual(ask(out, "SELECT label FROM process WHERE id > 1"), [(f"both/{pid}",) for pid, in ask(both, "SELECT pid FROM process ORDER BY id")])
+
+    def test_one_that_recorded_nothing_is_in_no_way(self):
+        a, b, out = self.trace("a.db"), self.trace("b.db"), self.dir / "all.db"
+        empty = self.dir / "empty.pickle"
+        empty.write_bytes(pickle.dumps(snapshot(Memory()), protocol=4))
+        for files in ([empty, a, b], [a, empty, b]):
+            said = self.json("merge", *files, "-o", out)
+            self.assertEqual((said["clock"], [lane["moved_ns"] for lane in said["lanes"]]), ("boot", [0, 0, 0]))
+            self.ok("trace", out, "--check")
+        self.change(b, "UPDATE process SET boot_id = NULL")
+        for path in (a, b): # as if both had been recorded at one time
+            self.change(path, "UPDATE process SET wall_ns = 1700000000000000000 - (SELECT min(t_ns) FROM event)")
+        for files in ([empty, a, b], [a, empty, b]):
+            self.assertEqual(self.json("merge", *files, "-o", out)["clock"], "wall")
+        said = self.json("merge", empty, a, b, "-o", out, "--offsets", "0,0,1s")
+        self.assertEqual([lane["begins_ns"] for lane in said["lanes"]], [None, 0, 1_000_000_000])
+        said = self.json("merge", empty, a, b, "-o", out, "--align", "marks")
+        self.assertEqual([lane["marks"] for lane in said["lanes"]][2], 1)
+
+
 class Marks(Merging):
     def memories(self, n, seed=1):
         for i in range(n):
@@ -413,7 +448,7 @@ class Odd(Merging):
     def test_nothing_in_one(self):
         a, empty = self.trace("a.db"), self.dir / "empty.pickle"
         empty.write_bytes(pickle.dumps(snapshot(Memory()), protocol=4))
-        said = self.json("merge", a, empty, "-o", self.dir / "all.db", "--align", "begin")
+        said = self.json("merge", a, empty, "-o", self.dir / "all.db")
         self.assertEqual([lane["events"] for lane in said["lanes"]], [ask(a, "SELECT count(*) FROM event")[0][0], 0])
         self.ok("trace", self.dir / "all.db", "--check")
         self.json("merge", empty, a, "-o", self.dir / "all.db", "--align", "begin")
@@ -461,6 +496,16 @@ class Odd(Merging):
         self.refused(3, "merge", a, self.dir / "absent.db", "-o", self.dir / "no.db", says=["absent.db"])
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), before)
 
+    def test_more_files_than_may_be_open(self):
+        files = [self.dir / f"{i}.db" for i in range(60)]
+        one = self.trace("one.db")
+        for path in files:
+            os.link(one, path)
+        p = run("merge", *files, "-o", self.dir / "no.db", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+        self.assertEqual(p.returncode, 3)
+        self.assertRegex(p.stderr, r"error: cannot open '.*\.db'")
+        self.assertFalse((self.dir / "no.db").exists())
+
     def test_damaged_ones(self):
         a, b = self.trace("a.db"), self.trace("b.db")
         for i, statement in enumerate(("UPDATE event SET thread = 77 WHERE id = 300", "UPDATE process SET begin_ns = -5", "UPDATE scope SET parent_id = id WHERE id = 3",
@@ -498,7 +543,9 @@ class Odd(Merging):
         for path in files:
             os.link(one, path)
         out = self.dir / "all.db"
-        p = subprocess.run([os.environ["TIDE_PEAK_OF"], tidemark.PROGRAM, "merge", *map(str, files), "-o", str(out)], capture_output=True, text=True, env=environment())
+        few = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, resource.getrlimit(resource.RLIMIT_NOFILE)[1])) # it asks for more
+        p = subprocess.run([os.environ["TIDE_PEAK_OF"], tidemark.PROGRAM, "merge", *map(str, files), "-o", str(out)], capture_output=True, text=True,
+                           env=environment(), preexec_fn=few)
         self.assertEqual(p.returncode, 0, p.stderr)
         self.assertLess(int(p.stderr.splitlines()[-1]), 300 * MIB)
         n = ask(one, "SELECT count(*) FROM event")[0][0]
