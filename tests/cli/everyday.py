@@ -17,6 +17,7 @@ import struct
 import subprocess
 import time
 
+import flatbuffer_file
 import imports
 import tidemark
 from bad_input import field, model, varint
@@ -295,6 +296,16 @@ def _(t, typed):
     t.write("job.sh", "tidemark run -n 1 model.onnx & tidemark run -n 1 --naive model.onnx & wait\n")
     t.type(typed)
     t.assertEqual(tidemark.ask(t.dir / "all.db", "SELECT mode FROM run ORDER BY mode"), [("naive",), ("planned",)])
+
+
+@line("tidemark plan model.tflite")
+def _(t, typed):
+    tensors = [flatbuffer_file.lite_tensor(name, [1000], flatbuffer_file.INT8) for name in "abc"]
+    ops = [flatbuffer_file.lite_op(0, [0], [1]), flatbuffer_file.lite_op(0, [1], [2])]
+    places = struct.pack("<6i", 1, 0, 3, 0, 1008, 2016) # version, subgraph, tensors, and the place of each: none lies where another was
+    t.write("model.tflite", flatbuffer_file.lite_model([flatbuffer_file.RELU], [flatbuffer_file.lite_graph(tensors, [0], [2], ops)], [b"", places],
+                                                       [("OfflineMemoryAllocation", 1)]))
+    t.assertIn("Plan in the File: 2.95 KiB", t.type(typed))
 
 
 @line("tidemark merge rank0.db rank1.db -o all.db")
