@@ -124,17 +124,19 @@ static tide_status put_facts(tide__new_trace *out, const char *path, const tide_
     return tide__new_trace_meta_int(out, "imported_unlike_state", (int64_t)r->n_inexact, err);
 }
 
+/// Whether its times are ns since 1970.
+static bool has_dates(tide_import_format format) {
+    return format == TIDE_IMPORT_MEMRAY || tide_import_is_torch(tide_import_format_name(format));
+}
+
 static tide_status put_processes(tide__new_trace *out, const char *path, const tide_import_report *r, tide_error *err) {
     const tide__sql *s;
     TIDE_TRY(tide__new_trace_sql(out, &s, err));
     for (size_t i = 0; i == 0 || i < r->n_processes; i++) {
         int64_t id;
         const int64_t pid = i < r->n_processes ? r->pids[i] : 0;
-        const tide__process_row row = {.pid = pid,
-                                       .rank = -1,
-                                       .command = path,
-                                       .has_wall = tide_import_is_torch(tide_import_format_name(r->format)), // dates
-                                       .begin_ns = out->first_ns};
+        const tide__process_row row = {
+            .pid = pid, .rank = -1, .command = path, .has_wall = has_dates(r->format), .begin_ns = out->first_ns};
         TIDE_TRY(tide__store_add_process(out->store, &row, &id, err));
         TIDE_TRY(tide__store_end_process(out->store, id, "closed", out->last_ns, err));
     }

@@ -14,6 +14,7 @@ import unittest
 
 import tidemark
 from imports import MIB, SNAPSHOTS, Memory, snapshot
+from memray_file import MAIN, Writer
 from tidemark import SAMPLES, Case, ask, environment, run
 
 EVENTS = """SELECT e.t_ns, o.name, e.block_id, k.name, d.name, e.stream, e.requested_bytes, e.reserved_bytes, e.address, t.process_id,
@@ -290,6 +291,18 @@ class Marks(Merging):
         self.refused(3, "merge", a, b, "-o", self.dir / "no.db", says=["by date", "--align begin", "--offsets"])
         said = self.json("merge", a, b, "-o", self.dir / "all.db", "--align", "wall") # who asks for it gets it
         self.assertEqual(said["lanes"][1]["begins_ns"], 86_400_000_000_000)
+
+    def test_captures_of_memray_have_dates(self):
+        for name, ms in (("a", 30), ("b", 40)):
+            w = Writer()
+            w.thread(MAIN)
+            w.time(ms)
+            w.call("malloc", 0x1000, 100)
+            w.time(50)
+            w.call("malloc", 0x2000, 100)
+            (self.dir / f"{name}.bin").write_bytes(w.bytes())
+        said = self.json("merge", self.dir / "a.bin", self.dir / "b.bin", "-o", self.dir / "all.db")
+        self.assertEqual((said["clock"], [lane["begins_ns"] for lane in said["lanes"]]), ("wall", [0, 10_000_000]))
 
     def test_logs_without_a_date(self):
         for name in ("a", "b"):
