@@ -561,12 +561,14 @@ class Packed(Made):
         most = 5 if os.environ.get("TIDE_SOAK") else 1 # times as much as the limit leaves
         limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (160 * MIB, 160 * MIB))
         head = small(13).bytes(end=False)
-        table = b"\x0e\x01f\0f\0\0" + varint(1 << 24) + b"\xf8" * (1 << 24)
+        table = b"\x0e\x01f\0f\0\0" + varint(1 << 24) + b"\xf8" * (1 << 24 if most > 1 else 1)
         for name, more, code, says in (
                 ("a name", b"\x0a" + b"x" * (40 * MIB * most), 3, "4 MiB"), ("zeros", bytes(160 * MIB * most) + b"\1", 3, "not known"),
                 ("padding", bytes(160 * MIB * most), 0, ""), ("times", b"\2\5\5" * (54 * MIB * most) + b"\1", 0, ""),
                 ("segments", b"\7l\0" + varint(9 * MIB * most) + bytes(8) + (b"\x08" + bytes(8) + b"\1") * (9 * MIB * most) + b"\1", 0, ""),
                 ("tables", table * 20 + b"\1", 3, "256 MiB")):
+            if name == "tables" and most == 1:
+                continue # as large as what is allowed: make soak
             with self.subTest(name):
                 (self.dir / "m.bin").write_bytes(lz4(head + more))
                 p = run("import", self.dir / "m.bin", "-o", self.dir / "t.db", preexec_fn=limit if name != "tables" else None)
