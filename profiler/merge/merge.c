@@ -100,16 +100,10 @@ static tide_status copy_runs(merger *m, tide_error *err) {
 
 // ---- facts ----
 
-/// Keys that the new trace has of its own, or that are of one recording.
-static bool is_made_anew(const char *key) {
-    static const char *const all[] = {
-        "schema",      "version", "state",    "reason",    "n_orphan_frees",   "n_scope_events",  "n_blocks",
-        "n_runs",      "n_names", "n_scopes", "n_events",  "n_chunks",         "requested_bytes", "n_problems",
-        "freed_bytes", "n_lost",  "n_late",   "n_threads", "first_kept_event", "totals",          "created_by"};
-    if (strncmp(key, "merged", 6) == 0 || strncmp(key, "process_", 8) == 0) return true; // the latter go with the runs
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strcmp(key, all[i]) == 0) return true;
-    return false;
+/// Keys of one recording, and those that go with the runs.
+static bool is_left_out(const char *key) {
+    return tide__new_trace_makes(key) || strncmp(key, "merged", 6) == 0 || strncmp(key, "process_", 8) == 0 ||
+           strcmp(key, "created_by") == 0 || strcmp(key, "tool_version") == 0 || strcmp(key, "n_late") == 0;
 }
 
 /// Whether all inputs say the same of `key`.
@@ -149,7 +143,7 @@ static tide_status copy_facts(merger *m, size_t i, tide_error *err) {
     bool has_row;
     while ((st = tide__sql_step(sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         const char *key = tide__sql_text(stmt, 0);
-        if (!is_made_anew(key)) st = put_fact(m, i + 1, key, tide__sql_text(stmt, 1), err);
+        if (!is_left_out(key)) st = put_fact(m, i + 1, key, tide__sql_text(stmt, 1), err);
         if (st != TIDE_OK) break;
     }
     sqlite3_finalize(stmt);
@@ -233,25 +227,16 @@ static tide_status merge(merger *m, const char *out_path, tide_error *err) {
     return st;
 }
 
-static tide_status check_inputs(const tide_merge_input *in, size_t n, tide_error *err) {
+static tide_status check_count(size_t n, tide_error *err) {
     if (n < 2) return TIDE_FAIL(err, TIDE_ERR_INVALID, "to merge takes at least two traces");
     if (n > TIDE_MERGE_MAX_LANES)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot merge %zu traces: at most %d", n, TIDE_MERGE_MAX_LANES);
-    tide_strmap labels = {0};
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-        if (in[i].label[0] == '\0' || tide_strmap_get(&labels, in[i].label, NULL))
-            st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' needs a label of its own, not '%s'", in[i].path, in[i].label);
-        else if (tide_strmap_put(&labels, in[i].label, i) != TIDE_OK)
-            st = TIDE_NO_MEMORY(err, "to merge %zu traces", n);
-    }
-    tide_strmap_deinit(&labels);
-    return st;
+    return TIDE_OK;
 }
 
 tide_status tide_merge_traces(const tide_merge_input *in, size_t n, const tide_merge_options *opt, const char *out_path,
                               tide_merge_lane *lanes, tide_merge_clock *used, tide_error *err) {
-    TIDE_TRY(check_inputs(in, n, err));
+    TIDE_TRY(check_count(n, err));
     merger *m;
     TIDE_TRY(TIDE_NEW(&m, 1, err, "to merge %zu traces", n));
     *m = (merger){.opt = opt, .n = n};

@@ -63,7 +63,7 @@ typedef struct tide_merge_lane {
 /**
  * Write one trace of `n` others to `out_path`, which is whole or as it was.
  *
- * @param in    [n], n >= 2 and at most TIDE_MERGE_MAX_LANES; labels differ
+ * @param in    [n], n >= 2 and at most TIDE_MERGE_MAX_LANES; labels differ, which the caller sees to
  * @param lanes out [n]
  * @param used  out: how they were brought to one clock; never AUTO
  * @return TIDE_ERR_INVALID for a clock that they do not share, with what they have; TIDE_ERR_BAD_INPUT for what is no

@@ -47,17 +47,6 @@ static tide_status each_row(tide__merge_source *s, const char *table, const char
     return st;
 }
 
-/// A column as a number of [lo, hi]; NULL: `if_null` (below `lo`: NULL is none).
-static bool take(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t if_null, int64_t *out) {
-    *out = if_null;
-    if (sqlite3_column_type(row, i) == SQLITE_NULL) return true;
-    if (sqlite3_column_type(row, i) != SQLITE_INTEGER) return false;
-    *out = sqlite3_column_int64(row, i);
-    return *out >= lo && *out <= hi;
-}
-
-static bool take_id(sqlite3_stmt *row, int i, int64_t hi, int64_t *out) { return take(row, i, 1, hi, 0, out) && *out; }
-
 static const char *text_or_null(sqlite3_stmt *row, int i) {
     return sqlite3_column_type(row, i) == SQLITE_TEXT ? tide__sql_text(row, i) : NULL;
 }
@@ -82,8 +71,9 @@ static tide_status take_clock(tide__merge_source *s, sqlite3_stmt *row, void *ct
     (void)err;
     bool *is_first = ctx;
     int64_t id, begin, end, wall;
-    if (!take_id(row, 0, MAX_PROCESSES - 1, &id) || !take(row, 3, 0, INT64_MAX, -1, &begin) || begin < 0 ||
-        !take(row, 4, 0, INT64_MAX, INT64_MAX, &end) || !take(row, 2, INT64_MIN, INT64_MAX, 0, &wall))
+    if (!tide__sql_number(row, 0, 1, MAX_PROCESSES - 1, &id) || !tide__sql_int_or(row, 3, 0, INT64_MAX, -1, &begin) ||
+        begin < 0 || !tide__sql_int_or(row, 4, 0, INT64_MAX, INT64_MAX, &end) ||
+        !tide__sql_int_or(row, 2, INT64_MIN, INT64_MAX, 0, &wall))
         return TIDE_ERR_BAD_INPUT;
     // A program that gave its events times of its own: those of its process are the machine's, and lie elsewhere.
     const bool is_machines = begin <= s->t->end_ns && end >= s->t->begin_ns;
@@ -106,10 +96,12 @@ static tide_status take_run(tide__merge_source *s, sqlite3_stmt *row, void *ctx,
     (void)err;
     tide__merge_run run = {0};
     const int64_t last = TIDE__MAX_EVENT;
-    if (!take_id(row, 0, INT32_MAX, &run.id) || !take(row, 1, 0, INT64_MAX, -1, &run.begin_ns) || run.begin_ns < 0 ||
-        !take(row, 2, run.begin_ns, INT64_MAX, -1, &run.end_ns) || !take(row, 3, 1, last, 0, &run.first_event) ||
-        !take(row, 4, run.first_event > 0 ? run.first_event - 1 : 0, last, -1, &run.last_event) ||
-        !take_id(row, 5, MAX_PROCESSES - 1, &run.process))
+    if (!tide__sql_number(row, 0, 1, INT32_MAX, &run.id) ||
+        !tide__sql_int_or(row, 1, 0, INT64_MAX, -1, &run.begin_ns) || run.begin_ns < 0 ||
+        !tide__sql_int_or(row, 2, run.begin_ns, INT64_MAX, -1, &run.end_ns) ||
+        !tide__sql_int_or(row, 3, 1, last, 0, &run.first_event) ||
+        !tide__sql_int_or(row, 4, run.first_event > 0 ? run.first_event - 1 : 0, last, -1, &run.last_event) ||
+        !tide__sql_number(row, 5, 1, MAX_PROCESSES - 1, &run.process))
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide_host_grow(&s->runs, &s->cap_runs, s->n_runs + 1, sizeof *s->runs));
     s->runs[s->n_runs++] = run;
@@ -120,7 +112,8 @@ static tide_status take_late(tide__merge_source *s, sqlite3_stmt *row, void *ctx
     (void)ctx;
     (void)err;
     tide__merge_late late;
-    if (!take_id(row, 0, TIDE__MAX_EVENT, &late.event) || !take(row, 1, 0, INT64_MAX, 0, &late.own_ns))
+    if (!tide__sql_number(row, 0, 1, TIDE__MAX_EVENT, &late.event) ||
+        !tide__sql_int_or(row, 1, 0, INT64_MAX, 0, &late.own_ns))
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide_host_grow(&s->late, &s->cap_late, s->n_late + 1, sizeof *s->late));
     s->late[s->n_late++] = late;
@@ -243,9 +236,9 @@ static void add_label(const tide__merge_source *s, sqlite3_stmt *row, int64_t pi
 static tide_status copy_process(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
     tide__new_trace *out = ctx;
     int64_t id, begin, end, rank, pid, new_id;
-    if (!take_id(row, 0, MAX_PROCESSES - 1, &id) || !take(row, 1, 0, INT64_MAX, 0, &pid) ||
-        !take(row, 2, 0, INT32_MAX, -1, &rank) || !take(row, 4, 0, INT64_MAX, 0, &begin) ||
-        !take(row, 5, 0, INT64_MAX, -1, &end))
+    if (!tide__sql_number(row, 0, 1, MAX_PROCESSES - 1, &id) || !tide__sql_int_or(row, 1, 0, INT64_MAX, 0, &pid) ||
+        !tide__sql_int_or(row, 2, 0, INT32_MAX, -1, &rank) || !tide__sql_int_or(row, 4, 0, INT64_MAX, 0, &begin) ||
+        !tide__sql_int_or(row, 5, 0, INT64_MAX, -1, &end))
         return TIDE_ERR_BAD_INPUT;
     tide_text label = {0};
     add_label(s, row, pid, rank, &label);
@@ -277,7 +270,8 @@ static tide_status copy_text(tide__merge_source *s, sqlite3_stmt *row, void *ctx
     tide__new_trace *out = ctx;
     int64_t id, new_id;
     (void)err;
-    if (!take_id(row, 0, INT32_MAX, &id) || sqlite3_column_type(row, 1) != SQLITE_TEXT) return TIDE_ERR_BAD_INPUT;
+    if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || sqlite3_column_type(row, 1) != SQLITE_TEXT)
+        return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_text(&out->names, tide__sql_text(row, 1), &new_id));
     return map_put(&s->texts, id, new_id);
 }
@@ -287,9 +281,10 @@ static tide_status copy_scope(tide__merge_source *s, sqlite3_stmt *row, void *ct
     int64_t id, name, step, parent, new_id;
     (void)err;
     tide__scope_row scope = {0};
-    if (!take_id(row, 0, INT32_MAX, &id) || !take_id(row, 1, INT32_MAX, &name) ||
-        !tide__names_scope_kind(tide__sql_text(row, 2), &scope.kind) || !take(row, 3, 0, INT32_MAX, -1, &step) ||
-        !take(row, 4, 1, INT32_MAX, 0, &parent) || parent >= id)
+    if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || !tide__sql_number(row, 1, 1, INT32_MAX, &name) ||
+        !tide__names_scope_kind(tide__sql_text(row, 2), &scope.kind) ||
+        !tide__sql_int_or(row, 3, 0, INT32_MAX, -1, &step) || !tide__sql_int_or(row, 4, 1, INT32_MAX, 0, &parent) ||
+        parent >= id)
         return TIDE_ERR_BAD_INPUT;
     scope.step = (int32_t)step;
     scope.name_id = map_get(&s->texts, name);
@@ -303,8 +298,8 @@ static tide_status copy_thread(tide__merge_source *s, sqlite3_stmt *row, void *c
     tide__new_trace *out = ctx;
     int64_t id, process, number, new_id;
     (void)err;
-    if (!take_id(row, 0, INT32_MAX, &id) || !take_id(row, 1, MAX_PROCESSES - 1, &process) ||
-        !take_id(row, 2, INT32_MAX, &number) || map_get(&s->processes, process) == 0)
+    if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || !tide__sql_number(row, 1, 1, MAX_PROCESSES - 1, &process) ||
+        !tide__sql_number(row, 2, 1, INT32_MAX, &number) || map_get(&s->processes, process) == 0)
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_thread(&out->names, map_get(&s->processes, process), number, text_or_null(row, 3), &new_id));
     return map_put(&s->threads, id, new_id);
@@ -329,7 +324,7 @@ static tide_status rename_devices(const tide__merge_source *s, const tide__merge
 static tide_status insert_run(tide__merge_source *s, tide__merge_run *run, sqlite3_stmt *row, tide__new_trace *out,
                               const tide__merge_devices *devices, tide_error *err) {
     int64_t contexts;
-    if (!take(row, 4, 1, INT32_MAX, 1, &contexts) || map_get(&s->processes, run->process) == 0)
+    if (!tide__sql_int_or(row, 4, 1, INT32_MAX, 1, &contexts) || map_get(&s->processes, run->process) == 0)
         return tide__merge_bad(s, "run", run->id, err);
     tide_memory_plan *plan = NULL;
     tide_status st = tide__plan_rows_read(&s->t->sql, run->id, &plan, err);
@@ -573,9 +568,11 @@ tide_status tide__merge_source_copy(tide__merge_source *s, tide__new_trace *out,
 static tide_status copy_position(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
     tide__new_trace *out = ctx;
     tide__position p;
-    if (!take_id(row, 0, MAX_PROCESSES - 1, &p.process_id) || !take(row, 1, 0, INT32_MAX, 0, &p.ring) ||
-        !take(row, 2, 0, INT64_MAX, 0, &p.position) || !take(row, 3, 0, INT32_MAX, 0, &p.thread) ||
-        !take(row, 4, 0, INT64_MAX, 0, &p.n_lost) || map_get(&s->processes, p.process_id) == 0)
+    if (!tide__sql_number(row, 0, 1, MAX_PROCESSES - 1, &p.process_id) ||
+        !tide__sql_int_or(row, 1, 0, INT32_MAX, 0, &p.ring) ||
+        !tide__sql_int_or(row, 2, 0, INT64_MAX, 0, &p.position) ||
+        !tide__sql_int_or(row, 3, 0, INT32_MAX, 0, &p.thread) ||
+        !tide__sql_int_or(row, 4, 0, INT64_MAX, 0, &p.n_lost) || map_get(&s->processes, p.process_id) == 0)
         return TIDE_ERR_BAD_INPUT;
     p.process_id = map_get(&s->processes, p.process_id);
     p.thread = map_get(&s->threads, p.thread);
@@ -585,9 +582,10 @@ static tide_status copy_position(tide__merge_source *s, sqlite3_stmt *row, void 
 static tide_status copy_total(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
     tide__new_trace *out = ctx;
     int64_t process = 0, device = 0, kind = 0, n[4];
-    bool good = take_id(row, 0, MAX_PROCESSES - 1, &process) && take_id(row, 1, TIDE__MAX_DEVICES - 1, &device) &&
-                take(row, 2, 0, TIDE_N_KINDS - 1, 0, &kind);
-    for (int i = 0; i < 4; i++) good = take(row, 3 + i, 0, INT64_MAX, 0, &n[i]) && good;
+    bool good = tide__sql_number(row, 0, 1, MAX_PROCESSES - 1, &process) &&
+                tide__sql_number(row, 1, 1, TIDE__MAX_DEVICES - 1, &device) &&
+                tide__sql_int_or(row, 2, 0, TIDE_N_KINDS - 1, 0, &kind);
+    for (int i = 0; i < 4; i++) good = tide__sql_int_or(row, 3 + i, 0, INT64_MAX, 0, &n[i]) && good;
     if (!good || map_get(&s->processes, process) == 0 || map_get(&s->devices, device) == 0) return TIDE_ERR_BAD_INPUT;
     const tide__ring_total total = {.n_allocs = (uint64_t)n[0],
                                     .n_frees = (uint64_t)n[1],

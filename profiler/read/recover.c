@@ -32,23 +32,12 @@ typedef struct meta_copy {
     tide__new_trace *out;
 } meta_copy;
 
-/// Keys that are counted anew, or follow from how the new file is written.
-static bool is_made_anew(const char *key) {
-    static const char *const all[] = {
-        "schema",      "version", "state",     "reason",           "n_orphan_frees", "n_scope_events",  "n_blocks",
-        "n_runs",      "n_names", "n_scopes",  "n_events",         "n_chunks",       "requested_bytes", "n_problems",
-        "freed_bytes", "n_lost",  "n_threads", "first_kept_event", "totals"};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strcmp(key, all[i]) == 0) return true;
-    return false;
-}
-
 static tide_status take_meta(void *ctx, sqlite3_stmt *row, tide_error *err) {
     meta_copy *c = ctx;
     if (sqlite3_column_type(row, 0) != SQLITE_TEXT || sqlite3_column_type(row, 1) != SQLITE_TEXT)
         return TIDE_ERR_BAD_INPUT;
     const char *key = tide__sql_text(row, 0);
-    return is_made_anew(key) ? TIDE_OK : tide__new_trace_meta(c->out, key, tide__sql_text(row, 1), err);
+    return tide__new_trace_makes(key) ? TIDE_OK : tide__new_trace_meta(c->out, key, tide__sql_text(row, 1), err);
 }
 
 /// Facts of the recorded program and of its recording.

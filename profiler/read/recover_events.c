@@ -16,8 +16,8 @@ enum { MAX_TWICE = 1 << 16 }; ///< events that may wait to be seen as found befo
 static bool read_chunk(tide__event_stream *s, sqlite3_stmt *row) {
     int64_t first, last;
     s->n_chunk = s->next_in_chunk = 0;
-    if (!tide__damaged_number(row, 0, 1, TIDE__MAX_EVENT - TIDE__CHUNK_MAX_EVENTS, &first) ||
-        !tide__damaged_number(row, 1, first, first + TIDE__CHUNK_MAX_EVENTS - 1, &last) ||
+    if (!tide__sql_number(row, 0, 1, TIDE__MAX_EVENT - TIDE__CHUNK_MAX_EVENTS, &first) ||
+        !tide__sql_number(row, 1, first, first + TIDE__CHUNK_MAX_EVENTS - 1, &last) ||
         sqlite3_column_type(row, 2) != SQLITE_BLOB)
         return false;
     size_t n;

@@ -39,7 +39,7 @@ static bool is_text(sqlite3_stmt *row, int i) {
 static tide_status take_name(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, to;
-    if (!tide__damaged_number(row, 0, 1, INT32_MAX, &id) || !is_text(row, 1)) return TIDE_ERR_BAD_INPUT;
+    if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || !is_text(row, 1)) return TIDE_ERR_BAD_INPUT;
     if (tide__names_text(r->names, tide__sql_text(row, 1), &to) != TIDE_OK)
         return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
     return tide__damaged_rename(&r->in->names, id, to, err);
@@ -61,11 +61,11 @@ static tide_status take_scope(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, name, step, parent;
     tide__scope_row scope = {.step = -1};
-    bool good = tide__damaged_number(row, 0, 1, INT32_MAX, &id);
-    good = tide__damaged_number(row, 1, 1, INT32_MAX, &name) && good;
+    bool good = tide__sql_number(row, 0, 1, INT32_MAX, &id);
+    good = tide__sql_number(row, 1, 1, INT32_MAX, &name) && good;
     good = tide__names_scope_kind(tide__sql_text(row, 2), &scope.kind) && good;
-    good = tide__damaged_int(row, 3, 0, INT32_MAX, -1, &step) && good;
-    good = tide__damaged_int(row, 4, 1, INT32_MAX, 0, &parent) && good && parent < id;
+    good = tide__sql_int_or(row, 3, 0, INT32_MAX, -1, &step) && good;
+    good = tide__sql_int_or(row, 4, 1, INT32_MAX, 0, &parent) && good && parent < id;
     if (!good) return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(name_of(r, name, &scope.name_id, err));
     scope.step = (int32_t)step;
@@ -89,7 +89,7 @@ static tide_status insert_device(names_reader *r, int64_t id, const char *name, 
 static tide_status take_device(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id;
-    if (!tide__damaged_number(row, 0, 1, TIDE__MAX_DEVICES - 1, &id) || !is_text(row, 1) ||
+    if (!tide__sql_number(row, 0, 1, TIDE__MAX_DEVICES - 1, &id) || !is_text(row, 1) ||
         tide__sql_text(row, 1)[0] == '\0')
         return TIDE_ERR_BAD_INPUT;
     return insert_device(r, id, tide__sql_text(row, 1), err);
@@ -98,9 +98,9 @@ static tide_status take_device(void *ctx, sqlite3_stmt *row, tide_error *err) {
 static tide_status take_thread(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, process, number;
-    bool good = tide__damaged_number(row, 0, 1, INT32_MAX, &id);
-    good = tide__damaged_number(row, 1, 1, INT32_MAX, &process) && good;
-    good = tide__damaged_number(row, 2, 1, INT32_MAX, &number) && good;
+    bool good = tide__sql_number(row, 0, 1, INT32_MAX, &id);
+    good = tide__sql_number(row, 1, 1, INT32_MAX, &process) && good;
+    good = tide__sql_number(row, 2, 1, INT32_MAX, &number) && good;
     tide_status st =
         good ? tide__names_put_thread(r->names, id, process, number, is_text(row, 3) ? tide__sql_text(row, 3) : NULL)
              : TIDE_ERR_BAD_INPUT;

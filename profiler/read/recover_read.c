@@ -342,18 +342,6 @@ tide_status tide__damaged_each_by_key(tide__damaged *in, const char *table, cons
     return walk_by_key(in, table, order, true, columns, take, ctx, &met_damage, err);
 }
 
-// ---- numbers ----
-
-bool tide__damaged_int(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t if_null, int64_t *out) {
-    const int type = sqlite3_column_type(row, i);
-    *out = type == SQLITE_INTEGER ? sqlite3_column_int64(row, i) : if_null;
-    return type == SQLITE_NULL || (type == SQLITE_INTEGER && *out >= lo && *out <= hi);
-}
-
-bool tide__damaged_number(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t *out) {
-    return tide__damaged_int(row, i, lo, hi, lo, out) && sqlite3_column_type(row, i) == SQLITE_INTEGER;
-}
-
 // ---- meta ----
 
 tide_status tide__damaged_meta_int(tide__damaged *in, const char *key, int64_t *value, bool *has, tide_error *err) {

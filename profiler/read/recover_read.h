@@ -72,11 +72,6 @@ tide_status tide__damaged_each(tide__damaged *in, const char *table, const char 
 tide_status tide__damaged_each_by_key(tide__damaged *in, const char *table, const char *order, const char *columns,
                                       tide__take_row take, void *ctx, tide_error *err) TIDE_NODISCARD;
 
-/// A column as an integer within [lo, hi]; NULL is `if_null`, which need not be. Text, blobs and reals are false.
-bool tide__damaged_int(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t if_null, int64_t *out);
-/// The same where NULL is not allowed.
-bool tide__damaged_number(sqlite3_stmt *row, int i, int64_t lo, int64_t hi, int64_t *out);
-
 /// A number of table meta; *has is false without one.
 tide_status tide__damaged_meta_int(tide__damaged *in, const char *key, int64_t *value, bool *has,
                                    tide_error *err) TIDE_NODISCARD;

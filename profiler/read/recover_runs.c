@@ -39,11 +39,11 @@ static tide_status add(tide__copier *r, const tide__run_place *run, tide_error *
 static tide_status take_run(void *ctx, sqlite3_stmt *row, tide_error *err) {
     tide__copier *r = ctx;
     tide__run_place run = {.has_row = true};
-    bool good = tide__damaged_number(row, 0, 1, INT32_MAX, &run.id);
-    good = tide__damaged_number(row, 1, 0, INT64_MAX, &run.begin_ns) && good;
-    good = tide__damaged_int(row, 2, run.begin_ns, INT64_MAX, -1, &run.end_ns) && good;
-    good = tide__damaged_int(row, 3, 1, INT64_MAX, 0, &run.first_event) && good;
-    good = tide__damaged_int(row, 4, run.first_event - 1, INT64_MAX, -1, &run.last_event) && good;
+    bool good = tide__sql_number(row, 0, 1, INT32_MAX, &run.id);
+    good = tide__sql_number(row, 1, 0, INT64_MAX, &run.begin_ns) && good;
+    good = tide__sql_int_or(row, 2, run.begin_ns, INT64_MAX, -1, &run.end_ns) && good;
+    good = tide__sql_int_or(row, 3, 1, INT64_MAX, 0, &run.first_event) && good;
+    good = tide__sql_int_or(row, 4, run.first_event - 1, INT64_MAX, -1, &run.last_event) && good;
     if (!good) return TIDE_ERR_BAD_INPUT;
     return add(r, &run, err);
 }
@@ -231,9 +231,9 @@ static tide_status take_row(void *ctx, sqlite3_stmt *row, tide_error *err) {
     int64_t contexts, process, bytes[3];
     bool good = sqlite3_column_type(row, 1) == SQLITE_TEXT && sqlite3_column_type(row, 3) == SQLITE_TEXT &&
                 sqlite3_column_type(row, 5) == SQLITE_TEXT;
-    for (int i = 0; i < 3; i++) good = tide__damaged_int(row, 6 + i, 0, INT64_MAX, -1, &bytes[i]) && good;
-    good = tide__damaged_number(row, 9, 1, INT32_MAX, &contexts) && good;
-    good = tide__damaged_number(row, 10, 1, INT32_MAX, &process) && good;
+    for (int i = 0; i < 3; i++) good = tide__sql_int_or(row, 6 + i, 0, INT64_MAX, -1, &bytes[i]) && good;
+    good = tide__sql_number(row, 9, 1, INT32_MAX, &contexts) && good;
+    good = tide__sql_number(row, 10, 1, INT32_MAX, &process) && good;
     const tide__run_place *run = find(r, id);
     if (run != NULL && !run->has_row) return TIDE_OK; // written from its events below
     if (!good || run == NULL) return TIDE_ERR_BAD_INPUT;

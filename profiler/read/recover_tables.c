@@ -25,7 +25,7 @@ static tide_status take_row(void *ctx, sqlite3_stmt *row, tide_error *err) {
     for (int i = 0; i < c->n_columns; i++) {
         const int type = sqlite3_column_type(row, i);
         int64_t value;
-        const bool good = i < c->n_numbers ? tide__damaged_int(row, i, c->ranges[i][0], c->ranges[i][1], 0, &value) &&
+        const bool good = i < c->n_numbers ? tide__sql_int_or(row, i, c->ranges[i][0], c->ranges[i][1], 0, &value) &&
                                                  (i >= c->n_required || type == SQLITE_INTEGER)
                                            : type == SQLITE_TEXT || type == SQLITE_NULL;
         if (!good) return TIDE_ERR_BAD_INPUT;
@@ -130,10 +130,10 @@ typedef struct series_reader {
 static tide_status take_series(void *ctx, sqlite3_stmt *row, tide_error *err) {
     series_reader *r = ctx;
     int64_t id, device, kind;
-    if (!tide__damaged_number(row, 0, 0, INT32_MAX, &id)) return TIDE_ERR_BAD_INPUT;
+    if (!tide__sql_number(row, 0, 0, INT32_MAX, &id)) return TIDE_ERR_BAD_INPUT;
     if (id == 0) return TIDE_OK;
-    if (!tide__damaged_number(row, 1, 1, TIDE__MAX_DEVICES - 1, &device) ||
-        !tide__damaged_number(row, 2, 0, TIDE_N_KINDS - 1, &kind))
+    if (!tide__sql_number(row, 1, 1, TIDE__MAX_DEVICES - 1, &device) ||
+        !tide__sql_number(row, 2, 0, TIDE_N_KINDS - 1, &kind))
         return TIDE_ERR_BAD_INPUT;
     const size_t series = tide__replay_series(r->replay, (int16_t)device, (uint8_t)kind);
     if (series == 0) return TIDE_NO_MEMORY(err, "to recover '%s'", r->in->path);
@@ -180,7 +180,7 @@ static tide_status rename_blocks(const snapshot_reader *r, const tide__replay *f
 static tide_status take_snapshot(void *ctx, sqlite3_stmt *row, tide_error *err) {
     snapshot_reader *r = ctx;
     int64_t id, t_ns;
-    if (!tide__damaged_number(row, 0, 1, TIDE__MAX_EVENT, &id) || !tide__damaged_number(row, 1, 0, INT64_MAX, &t_ns) ||
+    if (!tide__sql_number(row, 0, 1, TIDE__MAX_EVENT, &id) || !tide__sql_number(row, 1, 0, INT64_MAX, &t_ns) ||
         sqlite3_column_type(row, 2) != SQLITE_BLOB)
         return TIDE_ERR_BAD_INPUT;
     if (id > r->hi) return TIDE_OK;
@@ -232,7 +232,7 @@ static tide_status take_leaf(void *ctx, sqlite3_stmt *row, tide_error *err) {
     leaf_reader *r = ctx;
     int64_t v[12];
     for (int i = 0; i < 12; i++)
-        if (!tide__damaged_number(row, i, 0, INT64_MAX, &v[i])) return TIDE_ERR_BAD_INPUT;
+        if (!tide__sql_number(row, i, 0, INT64_MAX, &v[i])) return TIDE_ERR_BAD_INPUT;
     if (v[2] > r->last_event) return TIDE_OK;
     const int64_t series = v[0] == 0 ? 0 : tide__damaged_renamed(&r->series, v[0]);
     const bool good = (v[0] == 0 || series > 0) && v[1] >= 1 && v[2] >= v[1] && v[4] >= v[3] && v[5] <= v[6] &&
@@ -283,7 +283,7 @@ typedef struct problem_reader {
 static tide_status take_problem(void *ctx, sqlite3_stmt *row, tide_error *err) {
     problem_reader *r = ctx;
     int64_t event, problem;
-    if (!tide__damaged_number(row, 1, 0, INT64_MAX, &event) || !tide__damaged_number(row, 2, 1, INT32_MAX, &problem) ||
+    if (!tide__sql_number(row, 1, 0, INT64_MAX, &event) || !tide__sql_number(row, 2, 1, INT32_MAX, &problem) ||
         sqlite3_column_type(row, 3) != SQLITE_TEXT)
         return TIDE_ERR_BAD_INPUT;
     const bool is_found = problem < PROBLEM_OF_FEED && problem != TIDE__PROBLEM_LATE;
@@ -327,19 +327,19 @@ static int32_t run_at(const block_reader *r, int32_t run_id, int64_t event) {
 static tide_status take_block(void *ctx, sqlite3_stmt *row, tide_error *err) {
     block_reader *r = ctx;
     int64_t id, run, alloc, freed, alloc_ns, requested_ns, free_ns, kind, device, thread, allocator, tag, scope;
-    bool good = tide__damaged_number(row, 0, INT64_MIN, INT64_MAX, &id);
-    good = tide__damaged_int(row, 1, 1, INT32_MAX, 0, &run) && good;
-    good = tide__damaged_number(row, 2, 1, TIDE__MAX_EVENT, &alloc) && good;
-    good = tide__damaged_int(row, 3, alloc + 1, TIDE__MAX_EVENT, 0, &freed) && good;
-    good = tide__damaged_number(row, 4, 0, INT64_MAX, &alloc_ns) && good;
-    good = tide__damaged_int(row, 5, alloc_ns, INT64_MAX, -1, &requested_ns) && good;
-    good = tide__damaged_int(row, 6, alloc_ns, INT64_MAX, 0, &free_ns) && good;
-    good = tide__damaged_number(row, 7, 0, TIDE_N_KINDS - 1, &kind) && good;
-    good = tide__damaged_number(row, 8, 1, TIDE__MAX_DEVICES - 1, &device) && good;
-    good = tide__damaged_number(row, 13, 0, INT32_MAX, &thread) && good;
-    good = tide__damaged_int(row, 14, 1, INT32_MAX, 0, &allocator) && good;
-    good = tide__damaged_int(row, 15, 1, INT32_MAX, 0, &tag) && good;
-    good = tide__damaged_int(row, 16, 1, INT32_MAX, 0, &scope) && good;
+    bool good = tide__sql_number(row, 0, INT64_MIN, INT64_MAX, &id);
+    good = tide__sql_int_or(row, 1, 1, INT32_MAX, 0, &run) && good;
+    good = tide__sql_number(row, 2, 1, TIDE__MAX_EVENT, &alloc) && good;
+    good = tide__sql_int_or(row, 3, alloc + 1, TIDE__MAX_EVENT, 0, &freed) && good;
+    good = tide__sql_number(row, 4, 0, INT64_MAX, &alloc_ns) && good;
+    good = tide__sql_int_or(row, 5, alloc_ns, INT64_MAX, -1, &requested_ns) && good;
+    good = tide__sql_int_or(row, 6, alloc_ns, INT64_MAX, 0, &free_ns) && good;
+    good = tide__sql_number(row, 7, 0, TIDE_N_KINDS - 1, &kind) && good;
+    good = tide__sql_number(row, 8, 1, TIDE__MAX_DEVICES - 1, &device) && good;
+    good = tide__sql_number(row, 13, 0, INT32_MAX, &thread) && good;
+    good = tide__sql_int_or(row, 14, 1, INT32_MAX, 0, &allocator) && good;
+    good = tide__sql_int_or(row, 15, 1, INT32_MAX, 0, &tag) && good;
+    good = tide__sql_int_or(row, 16, 1, INT32_MAX, 0, &scope) && good;
     tide__event e = {.id = alloc,
                      .t_ns = alloc_ns,
                      .block_id = id,
@@ -351,10 +351,10 @@ static tide_status take_block(void *ctx, sqlite3_stmt *row, tide_error *err) {
                      .device = (int16_t)device,
                      .op = TIDE_MEM_ALLOC,
                      .kind = (uint8_t)kind};
-    good = tide__damaged_number(row, 9, INT64_MIN, INT64_MAX, &e.stream) && good;
-    good = tide__damaged_number(row, 10, 0, INT64_MAX, &e.requested_bytes) && good;
-    good = tide__damaged_number(row, 11, 0, INT64_MAX, &e.reserved_bytes) && good;
-    good = tide__damaged_number(row, 12, INT64_MIN, INT64_MAX, &e.address) && good;
+    good = tide__sql_number(row, 9, INT64_MIN, INT64_MAX, &e.stream) && good;
+    good = tide__sql_number(row, 10, 0, INT64_MAX, &e.requested_bytes) && good;
+    good = tide__sql_number(row, 11, 0, INT64_MAX, &e.reserved_bytes) && good;
+    good = tide__sql_number(row, 12, INT64_MIN, INT64_MAX, &e.address) && good;
     if (!good) return TIDE_ERR_BAD_INPUT;
     if (id <= 0) return TIDE_OK; // the second block of one number: which it was is not said
     TIDE_TRY(tide__holes_offer(r->h, &e, err));

@@ -114,6 +114,16 @@ tide_status tide__new_trace_sql(tide__new_trace *o, const tide__sql **s, tide_er
     return TIDE_OK;
 }
 
+bool tide__new_trace_makes(const char *key) {
+    static const char *const all[] = {
+        "schema",      "version", "state",     "reason",           "n_orphan_frees", "n_scope_events",  "n_blocks",
+        "n_runs",      "n_names", "n_scopes",  "n_events",         "n_chunks",       "requested_bytes", "n_problems",
+        "freed_bytes", "n_lost",  "n_threads", "first_kept_event", "totals"};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(key, all[i]) == 0) return true;
+    return false;
+}
+
 tide_status tide__new_trace_meta(tide__new_trace *o, const char *key, const char *value, tide_error *err) {
     TIDE_TRY(begin(o, err));
     return tide__store_put_meta(o->store, key, value, err);

@@ -38,6 +38,9 @@ typedef struct tide__new_trace {
 tide_status tide__new_trace_create(tide__new_trace *o, const char *path, tide_error *err) TIDE_NODISCARD;
 /// The connection, inside a transaction: for rows that are copied as they are.
 tide_status tide__new_trace_sql(tide__new_trace *o, const tide__sql **s, tide_error *err) TIDE_NODISCARD;
+/// Whether a key of another trace's meta is none to be copied: it is counted anew, or follows from how this file is
+/// written.
+bool tide__new_trace_makes(const char *key);
 tide_status tide__new_trace_meta(tide__new_trace *o, const char *key, const char *value,
                                  tide_error *err) TIDE_NODISCARD;
 tide_status tide__new_trace_meta_int(tide__new_trace *o, const char *key, int64_t value,

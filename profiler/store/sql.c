@@ -147,6 +147,16 @@ const char *tide__sql_text(sqlite3_stmt *stmt, int i) {
     return text != NULL ? (const char *)text : "";
 }
 
+bool tide__sql_int_or(sqlite3_stmt *stmt, int i, int64_t lo, int64_t hi, int64_t if_null, int64_t *out) {
+    const int type = sqlite3_column_type(stmt, i);
+    *out = type == SQLITE_INTEGER ? sqlite3_column_int64(stmt, i) : if_null;
+    return type == SQLITE_NULL || (type == SQLITE_INTEGER && *out >= lo && *out <= hi);
+}
+
+bool tide__sql_number(sqlite3_stmt *stmt, int i, int64_t lo, int64_t hi, int64_t *out) {
+    return tide__sql_int_or(stmt, i, lo, hi, lo, out) && sqlite3_column_type(stmt, i) == SQLITE_INTEGER;
+}
+
 bool tide__sql_u64(sqlite3_stmt *stmt, int i, uint64_t *out) {
     if (sqlite3_column_type(stmt, i) != SQLITE_INTEGER) return false;
     const int64_t value = sqlite3_column_int64(stmt, i);

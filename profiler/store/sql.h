@@ -57,6 +57,10 @@ bool tide__sql_bind_u64(sqlite3_stmt *stmt, int i, uint64_t value);
 
 /// A column as text, never NULL ("" for NULL); borrowed until the next step.
 const char *tide__sql_text(sqlite3_stmt *stmt, int i);
+/// A column as an integer within [lo, hi]; NULL is `if_null`, which need not be. Text, blobs and reals are false.
+bool tide__sql_int_or(sqlite3_stmt *stmt, int i, int64_t lo, int64_t hi, int64_t if_null, int64_t *out);
+/// The same where NULL is not allowed.
+bool tide__sql_number(sqlite3_stmt *stmt, int i, int64_t lo, int64_t hi, int64_t *out);
 /// A column as a size: false for NULL, text and negative numbers.
 bool tide__sql_u64(sqlite3_stmt *stmt, int i, uint64_t *out);
 /// Name of a database file as SQLite shall open it: never taken for an URI or one of its special names. Owned by the

@@ -12,18 +12,6 @@
 #include "profiler/store/snapshot.h"
 #include "profiler/store/store_internal.h"
 
-/// A column as a number of [min, max].
-static bool take(sqlite3_stmt *stmt, int i, int64_t min, int64_t max, int64_t *out) {
-    if (sqlite3_column_type(stmt, i) != SQLITE_INTEGER) return false;
-    *out = sqlite3_column_int64(stmt, i);
-    return *out >= min && *out <= max;
-}
-
-static bool take_or_none(sqlite3_stmt *stmt, int i, int64_t none, int64_t min, int64_t max, int64_t *out) {
-    *out = none;
-    return sqlite3_column_type(stmt, i) == SQLITE_NULL || take(stmt, i, min, max, out);
-}
-
 /// Call `row` for each row of `query`. @return its first failure; TIDE_ERR_BAD_INPUT is reported as one of `table`
 static tide_status each_row(const tide__store *s, const char *table, const char *query,
                             tide_status (*row)(sqlite3_stmt *stmt, void *ctx), void *ctx, tide_error *err) {
@@ -51,7 +39,7 @@ typedef struct last_of {
 /// The later of what is there and this row's event and time.
 static tide_status take_last(sqlite3_stmt *stmt, void *ctx) {
     last_of *last = ctx, row;
-    if (!take(stmt, 0, 1, TIDE__MAX_EVENT, &row.event) || !take(stmt, 1, 0, INT64_MAX, &row.ns))
+    if (!tide__sql_number(stmt, 0, 1, TIDE__MAX_EVENT, &row.event) || !tide__sql_number(stmt, 1, 0, INT64_MAX, &row.ns))
         return TIDE_ERR_BAD_INPUT;
     if (row.event > last->event) *last = row;
     return TIDE_OK;
@@ -82,7 +70,7 @@ tide_status tide__store_get_state(const tide__store *s, tide__store_state *out, 
 static tide_status take_name(sqlite3_stmt *stmt, void *ctx) {
     tide__names *n = ctx;
     int64_t id, got;
-    if (!take(stmt, 0, n->n_texts + 1, n->n_texts + 1, &id) || sqlite3_column_type(stmt, 1) != SQLITE_TEXT)
+    if (!tide__sql_number(stmt, 0, n->n_texts + 1, n->n_texts + 1, &id) || sqlite3_column_type(stmt, 1) != SQLITE_TEXT)
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_text(n, tide__sql_text(stmt, 1), &got));
     return got == id ? TIDE_OK : TIDE_ERR_BAD_INPUT; // a text that is there twice
@@ -93,9 +81,10 @@ static tide_status take_scope(sqlite3_stmt *stmt, void *ctx) {
     const int64_t next = (int64_t)n->n_scopes + 1;
     int64_t id, step, got;
     tide__scope_row row = {0};
-    if (!take(stmt, 0, next, next, &id) || !tide__names_scope_kind(tide__sql_text(stmt, 2), &row.kind) ||
-        !take(stmt, 1, 1, n->n_texts, &row.name_id) || !take_or_none(stmt, 3, -1, 0, INT32_MAX, &step) ||
-        !take_or_none(stmt, 4, 0, 1, next - 1, &row.parent_id))
+    if (!tide__sql_number(stmt, 0, next, next, &id) || !tide__names_scope_kind(tide__sql_text(stmt, 2), &row.kind) ||
+        !tide__sql_number(stmt, 1, 1, n->n_texts, &row.name_id) ||
+        !tide__sql_int_or(stmt, 3, 0, INT32_MAX, -1, &step) ||
+        !tide__sql_int_or(stmt, 4, 1, next - 1, 0, &row.parent_id))
         return TIDE_ERR_BAD_INPUT;
     row.step = (int32_t)step;
     TIDE_TRY(tide__names_scope_row(n, &row, &got));
@@ -107,7 +96,8 @@ static tide_status take_device(sqlite3_stmt *stmt, void *ctx) {
     const int64_t next = (int64_t)n->n_devices + 1;
     int64_t id, got;
     tide_device device;
-    if (!take(stmt, 0, next, next, &id) || tide_device_parse(tide__sql_text(stmt, 1), &device, NULL) != TIDE_OK)
+    if (!tide__sql_number(stmt, 0, next, next, &id) ||
+        tide_device_parse(tide__sql_text(stmt, 1), &device, NULL) != TIDE_OK)
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_device(n, device, &got));
     return got == id ? TIDE_OK : TIDE_ERR_BAD_INPUT;
@@ -115,8 +105,8 @@ static tide_status take_device(sqlite3_stmt *stmt, void *ctx) {
 
 static tide_status take_thread(sqlite3_stmt *stmt, void *ctx) {
     int64_t id, process_id, number;
-    if (!take(stmt, 0, 1, INT32_MAX, &id) || !take(stmt, 1, 1, INT32_MAX, &process_id) ||
-        !take(stmt, 2, 1, INT32_MAX, &number))
+    if (!tide__sql_number(stmt, 0, 1, INT32_MAX, &id) || !tide__sql_number(stmt, 1, 1, INT32_MAX, &process_id) ||
+        !tide__sql_number(stmt, 2, 1, INT32_MAX, &number))
         return TIDE_ERR_BAD_INPUT;
     return tide__names_put_thread(ctx, id, process_id, number, tide__sql_text(stmt, 3));
 }
@@ -137,7 +127,8 @@ static tide_status take_series(sqlite3_stmt *stmt, void *ctx) {
     tide__replay *r = ctx;
     const int64_t next = (int64_t)r->n_series;
     int64_t id, device, kind;
-    if (!take(stmt, 0, next, next, &id) || !take(stmt, 1, 1, INT16_MAX, &device) || !take(stmt, 2, 0, UINT8_MAX, &kind))
+    if (!tide__sql_number(stmt, 0, next, next, &id) || !tide__sql_number(stmt, 1, 1, INT16_MAX, &device) ||
+        !tide__sql_number(stmt, 2, 0, UINT8_MAX, &kind))
         return TIDE_ERR_BAD_INPUT;
     const bool fits = device < TIDE__MAX_DEVICES && kind < TIDE_N_KINDS;
     const size_t got = tide__replay_series(r, (int16_t)device, (uint8_t)kind);
@@ -148,8 +139,8 @@ static tide_status take_series(sqlite3_stmt *stmt, void *ctx) {
 static tide_status take_snapshot(sqlite3_stmt *stmt, void *ctx) {
     tide__replay *r = ctx;
     int64_t t_ns, blocks, bytes;
-    if (!take(stmt, 0, 0, INT64_MAX, &t_ns) || !take(stmt, 1, 0, INT64_MAX, &blocks) ||
-        !take(stmt, 2, 0, INT64_MAX, &bytes) || sqlite3_column_type(stmt, 3) != SQLITE_BLOB)
+    if (!tide__sql_number(stmt, 0, 0, INT64_MAX, &t_ns) || !tide__sql_number(stmt, 1, 0, INT64_MAX, &blocks) ||
+        !tide__sql_number(stmt, 2, 0, INT64_MAX, &bytes) || sqlite3_column_type(stmt, 3) != SQLITE_BLOB)
         return TIDE_ERR_BAD_INPUT;
     const void *data = sqlite3_column_blob(stmt, 3);
     TIDE_TRY(tide__snapshot_decode(data, (size_t)sqlite3_column_bytes(stmt, 3), r));
@@ -217,9 +208,9 @@ typedef struct position_list {
 static tide_status take_position(sqlite3_stmt *stmt, void *ctx) {
     position_list *l = ctx;
     tide__position p;
-    if (!take(stmt, 0, 1, INT32_MAX, &p.process_id) || !take(stmt, 1, 0, INT32_MAX, &p.ring) ||
-        !take(stmt, 2, 0, INT64_MAX, &p.position) || !take(stmt, 3, 0, INT32_MAX, &p.thread) ||
-        !take(stmt, 4, 0, INT64_MAX, &p.n_lost))
+    if (!tide__sql_number(stmt, 0, 1, INT32_MAX, &p.process_id) || !tide__sql_number(stmt, 1, 0, INT32_MAX, &p.ring) ||
+        !tide__sql_number(stmt, 2, 0, INT64_MAX, &p.position) || !tide__sql_number(stmt, 3, 0, INT32_MAX, &p.thread) ||
+        !tide__sql_number(stmt, 4, 0, INT64_MAX, &p.n_lost))
         return TIDE_ERR_BAD_INPUT;
     const tide__position *last = l->n > 0 ? &l->items[l->n - 1] : NULL;
     if (last != NULL && (p.process_id < last->process_id || (p.process_id == last->process_id && p.ring <= last->ring)))
