@@ -526,13 +526,8 @@ static tide_status read_rows(csv *c) {
     return make_aliases(c);
 }
 
-/// The file's name without folders and ending.
 static tide_status name_model(csv *c) {
-    const char *slash = strrchr(c->scan.path, '/');
-    const char *base = slash != NULL ? slash + 1 : c->scan.path;
-    const char *dot = strrchr(base, '.');
-    const size_t len = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
-    c->out.model = tide_host_strndup(base, len);
+    c->out.model = tide_path_stem(c->scan.path);
     return c->out.model != NULL ? TIDE_OK : TIDE_NO_MEMORY(c->err, "to read %s", c->scan.path);
 }
 

@@ -189,6 +189,13 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
 
 // ---- time ----
 
+char *tide_path_stem(const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    return tide_host_strndup(base, dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base));
+}
+
 uint64_t tide_now_ns(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);

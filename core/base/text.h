@@ -57,6 +57,8 @@ tide_status tide_read_file(const char *path, size_t max_bytes, char **data, size
 
 /// Nanoseconds of CLOCK_MONOTONIC.
 uint64_t tide_now_ns(void);
+/// The name of a file without folders and ending, owned: "net" of "a/net.v2.csv" is "net.v2". NULL: no memory.
+char *tide_path_stem(const char *path);
 
 /// A small, seeded generator (splitmix64) for tests, fills and initialisers: same seed, same numbers, everywhere.
 typedef struct tide_rng {

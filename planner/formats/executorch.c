@@ -447,7 +447,6 @@ static tide_status choose_method(tide__et *r, const tide__fb_vector *methods) {
 
 static tide_status read_program(tide__et *r) {
     tide__fb_vector methods;
-    TIDE_TRY(tide__list_name_model(&r->list));
     TIDE_TRY(tide__et_open(r, &methods));
     TIDE_TRY(choose_method(r, &methods));
     TIDE_TRY(tide__et_read_values(r));

@@ -3,9 +3,10 @@
 // Which format a file has, and who reads it. See formats.h.
 #include "planner/formats/formats.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-#include "core/base/status.h"
+#include "core/base/host_alloc.h"
 #include "planner/formats/formats_internal.h"
 
 const char *tide_list_format_name(tide_list_format format) {
@@ -43,6 +44,20 @@ tide_list_format tide_list_look(const char *data, size_t len) {
     return TIDE_LIST_UNKNOWN;
 }
 
+/// Of a text, whose bytes count as they are, the plan that it has is one of the table: more cannot be needed at once.
+static tide_status check_bound(const tide_lifetimes *lt, const char *path, tide_error *err) {
+    uint64_t bytes;
+    int64_t step;
+    if (lt->given_plan_bytes == 0) return TIDE_OK;
+    TIDE_TRY(tide_lower_bound(lt, &bytes, &step, err));
+    if (bytes <= lt->given_plan_bytes) return TIDE_OK;
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_BAD_INPUT,
+                                     "'%s' needs %" PRIu64 " bytes in step %" PRId64 ", and its own plan has %" PRIu64,
+                                     path, bytes, step, lt->given_plan_bytes);
+    tide_error_where(err, "%s", path);
+    return st;
+}
+
 static tide_status read_list(tide_list_format format, const char *data, size_t len, const char *path,
                              tide_lifetimes *out, tide_error *err) {
     switch (format) {
@@ -63,7 +78,12 @@ static tide_status read_list(tide_list_format format, const char *data, size_t l
 tide_status tide_lifetimes_from_format(tide_list_format format, const char *data, size_t len, const char *path,
                                        tide_lifetimes *out, tide_error *err) {
     tide_lifetimes lt = {0};
-    const tide_status st = read_list(format, data, len, path, &lt, err);
+    tide_status st = read_list(format, data, len, path, &lt, err);
+    if (st == TIDE_OK && (format == TIDE_LIST_XLA || format == TIDE_LIST_SOMAS)) st = check_bound(&lt, path, err);
+    if (st == TIDE_OK) {
+        lt.model = tide_path_stem(path);
+        if (lt.model == NULL) st = TIDE_NO_MEMORY(err, "to read '%s'", path);
+    }
     if (st == TIDE_OK)
         *out = lt;
     else

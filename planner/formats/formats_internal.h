@@ -41,8 +41,6 @@ typedef struct tide__list {
 } tide__list;
 
 void tide__list_deinit(tide__list *l);
-/// The table's model is what the file is called, without folder and extension.
-tide_status tide__list_name_model(tide__list *l) TIDE_NODISCARD;
 /// `name`, or `name.2`, `name.3`, … where that is taken; it is taken then. Owned by the caller.
 tide_status tide__list_unique(tide__list *l, const char *name, char **out) TIDE_NODISCARD;
 /// The next step; `name` is taken, also on failure.

@@ -9,15 +9,6 @@
 
 void tide__list_deinit(tide__list *l) { tide_strmap_deinit(&l->names); }
 
-tide_status tide__list_name_model(tide__list *l) {
-    const char *slash = strrchr(l->path, '/');
-    const char *base = slash != NULL ? slash + 1 : l->path;
-    const char *dot = strrchr(base, '.');
-    const size_t len = dot != NULL && dot != base ? (size_t)(dot - base) : strlen(base);
-    l->lt->model = tide_host_strndup(base, len);
-    return l->lt->model != NULL ? TIDE_OK : TIDE_NO_MEMORY(l->err, "to read %s", l->path);
-}
-
 tide_status tide__list_unique(tide__list *l, const char *name, char **out) {
     tide_text text = {0};
     tide_text_add(&text, name);

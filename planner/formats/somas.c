@@ -438,7 +438,6 @@ tide_status tide__list_somas(const char *data, size_t len, const char *path, tid
     TIDE_TRY(TIDE_NEW(&r, 1, err, "to read '%s'", path));
     r->s = (tide__scan){.path = path, .next = data, .end = data + len, .err = err};
     tide_status st = make(r);
-    if (st == TIDE_OK) st = tide__text_table_finish(&r->out, path, err);
     if (st == TIDE_OK)
         *out = r->out;
     else

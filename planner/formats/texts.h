@@ -4,7 +4,6 @@
 //
 //     scan.c       lines of a text and what stands in them
 //     together.c   buffers that must keep their distance, as aliases
-//     text_table.c what holds of every table that is made of a text
 //     xla_text.c   what the texts of XLA say
 //     xla_place.c  which of its values lie together
 //     xla.c        its values as a table
@@ -102,11 +101,5 @@ void tide__xla_deinit(tide__xla *x);
 /// TIDE_ERR_BAD_INPUT naming two that share bytes and may not.
 tide_status tide__xla_place(const tide__xla *x, const uint32_t *items, tide__together *t,
                             tide_error *err) TIDE_NODISCARD;
-
-// ---- every table of a text (text_table.c) ----
-
-/// Name the table after its file, and see that the plan that came with it can be one of it: more cannot be needed at
-/// once. TIDE_ERR_BAD_INPUT; TIDE_ERR_NOMEM.
-tide_status tide__text_table_finish(tide_lifetimes *lt, const char *path, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -242,7 +242,6 @@ static tide_status use_own_plan(tide__tfl *r) {
 // ---- entry point ----
 
 static tide_status read_model(tide__tfl *r) {
-    TIDE_TRY(tide__list_name_model(&r->list));
     TIDE_TRY(tide__tfl_read(r));
     TIDE_TRY(walk(r, 0, 0));
     if (r->list.lt->n_steps == 0) r->list.lt->n_steps = 1; // what persists lives somewhere

@@ -170,7 +170,6 @@ tide_status tide__list_xla(const char *data, size_t len, const char *path, tide_
     maker m = {.x = &x, .err = err};
     tide_status st = tide__xla_read(&x, data, len, path, err);
     if (st == TIDE_OK) st = make(&m);
-    if (st == TIDE_OK) st = tide__text_table_finish(&m.out, path, err);
     tide_host_free(m.items);
     if (st == TIDE_OK)
         *out = m.out;
