@@ -12,7 +12,6 @@
 //     unpack.c         files packed by zstd, gzip or lz4
 //     lines.c          lines of a text, for logs and heaptrack
 //     rmm_csv.c        logs of RMM
-//     sqlite_file.c    files of SQLite, for the next one and torch_sqlite.c
 //     nsight.c         exports of Nsight Systems
 //     heaptrack.c      text of heaptrack
 //     tflm_recording.c what TensorFlow Lite Micro prints of its arena
