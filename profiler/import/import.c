@@ -33,15 +33,6 @@ bool tide_import_is_torch(const char *format_name) {
 
 // ---- which format ----
 
-int tide__import_open_sqlite(const char *path, sqlite3 **db) {
-    const int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
-    if (rc != SQLITE_OK) return rc;
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    tide__sql_guard(*db, true);
-    return SQLITE_OK;
-}
-
 /// What stands in an SQLite file, by its tables.
 static tide_import_format format_of_sqlite(const char *path) {
     if (tide__import_is_nsight(path)) return TIDE_IMPORT_NSIGHT;

@@ -43,9 +43,6 @@ void tide__lines_deinit(tide__lines *l);
 /// All of the snapshot into the trace, which is empty.
 tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__new_trace *out,
                               tide_import_report *report, tide_error *err) TIDE_NODISCARD;
-/// Open an SQLite file that may come from anybody, to read it: nothing of it is run for longer than it is long. A code
-/// of SQLite; *db is to be closed in any case.
-int tide__import_open_sqlite(const char *path, sqlite3 **db);
 /// Whether an SQLite file is a memory snapshot of PyTorch.
 bool tide__import_is_torch_sqlite(const char *path);
 /// Whether an SQLite file is an export of Nsight Systems.

@@ -3,8 +3,7 @@
 // memray: what the reader of memray's captures is made of. Private to profiler/import.
 //
 //     memray_bytes.c   numbers and texts of the file
-//     memray_lines.c   which line an instruction of Python belongs to
-//     memray_stacks.c  frames and stacks, as scopes
+//     memray_stacks.c  lines, frames and stacks, as scopes
 //     memray_blocks.c  what is alive by address and by range, as events
 //     memray.c         the file's head
 //     memray_actions.c what records do; those that both kinds of file have
@@ -58,12 +57,6 @@ void tide__memray_bytes_deinit(tide__memray_bytes *b);
     do {                                                                                                               \
         if (!(call)) return tide__memray_stopped((bytes), (err));                                                      \
     } while (0)
-
-// ---- lines of Python ----
-
-/// The line of the instruction at `offset`, as Python's own table of a function has it. `version`: PY_VERSION_HEX.
-/// @return 0: not told
-int64_t tide__python_line(uint32_t version, const unsigned char *table, size_t n, int64_t first_line, int32_t offset);
 
 // ---- stacks ----
 

@@ -226,7 +226,7 @@ static tide_status take_rows(importer *m, tide_error *err) {
 bool tide__import_is_nsight(const char *path) {
     sqlite3 *db = NULL;
     const bool is =
-        tide__import_open_sqlite(path, &db) == SQLITE_OK &&
+        tide__sql_open_foreign(path, &db) == SQLITE_OK &&
         (sqlite3_table_column_metadata(db, NULL, MEMORY_TABLE, NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK ||
          sqlite3_table_column_metadata(db, NULL, "META_DATA_EXPORT", "value", NULL, NULL, NULL, NULL, NULL) ==
              SQLITE_OK);
@@ -243,7 +243,7 @@ tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out
     m->out = out;
     m->report = report;
     m->live = (tide_map)TIDE_MAP(live);
-    const int rc = tide__import_open_sqlite(path, &m->db);
+    const int rc = tide__sql_open_foreign(path, &m->db);
     const tide_status st = rc == SQLITE_OK ? take_rows(m, err) : failed(m, err);
     sqlite3_close(m->db);
     tide_map_deinit(&m->live);

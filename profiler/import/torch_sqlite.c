@@ -405,7 +405,7 @@ static tide_status take_state(reader *k, tide_error *err) {
 bool tide__import_is_torch_sqlite(const char *path) {
     static const char *const tables[] = {"device_traces", "blocks", "segments"};
     sqlite3 *db = NULL;
-    bool is = tide__import_open_sqlite(path, &db) == SQLITE_OK;
+    bool is = tide__sql_open_foreign(path, &db) == SQLITE_OK;
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         is = is && sqlite3_table_column_metadata(db, NULL, tables[i], NULL, NULL, NULL, NULL, NULL, NULL) == SQLITE_OK;
     sqlite3_close(db);
@@ -416,7 +416,7 @@ tide_status tide__torch_sqlite_read(const char *path, FILE *spool, tide__torch_s
     *out = (tide__torch_snapshot){.spool = spool};
     reader k = {.s = out, .path = path};
     uint32_t none;
-    tide_status st = tide__import_open_sqlite(path, &k.db) == SQLITE_OK ? TIDE_OK : failed(&k, err);
+    tide_status st = tide__sql_open_foreign(path, &k.db) == SQLITE_OK ? TIDE_OK : failed(&k, err);
     if (st == TIDE_OK) st = put_text(&k, "", &none, err);
     if (st == TIDE_OK) st = tide__torch_tree_init(&k.tree, out, path, err);
     if (st == TIDE_OK) st = take_events(&k, err);

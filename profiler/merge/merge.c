@@ -198,13 +198,82 @@ static tide_status cut_short(const merger *m, tide_text *text, tide_error *err) 
     return text->failed ? TIDE_NO_MEMORY(err, "to write '%s'", m->out.path) : TIDE_OK;
 }
 
+// ---- devices ----
+
+/// Where its number begins: "cuda:" of "cuda:0"; 0 for the CPU and for a name without one.
+static size_t type_length(const char *name) {
+    const char *colon = strrchr(name, ':');
+    return colon != NULL && colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1)
+               ? (size_t)(colon - name) + 1
+               : 0;
+}
+
+static size_t find_device(const tide__merge_devices *d, const char *name) {
+    size_t i = 0;
+    while (i < d->n && strcmp(d->items[i].name, name) != 0) i++;
+    return i;
+}
+
+/// Whether a source before this one has one of the devices of that type under the same name.
+static bool type_is_taken(const tide__merge_source *s, size_t number, const tide__merge_devices *d, const char *type,
+                          size_t len) {
+    for (size_t i = 1; i < s->t->names.n_devices; i++) {
+        const char *name = s->t->names.devices[i];
+        if (type_length(name) != len || strncmp(name, type, len) != 0) continue;
+        const size_t at = find_device(d, name);
+        if (at < d->n && d->items[at].source != number) return true;
+    }
+    return false;
+}
+
+/// The name that the device gets: its own, or that type with the lowest number that is free.
+static void new_name(const tide__merge_source *s, size_t number, bool apart, const tide__merge_devices *d,
+                     const char *name, char out[32]) {
+    const size_t len = type_length(name);
+    snprintf(out, 32, "%s", name);
+    if (!apart || len == 0 || !type_is_taken(s, number, d, name, len)) return;
+    for (int i = 0; find_device(d, out) < d->n || i == 0; i++) snprintf(out, 32, "%.*s%d", (int)len, name, i);
+}
+
+static void note_device(tide_merge_lane *lane, const char *name, const char *now) {
+    const size_t n = strlen(lane->devices);
+    if (strcmp(name, now) == 0) return;
+    snprintf(lane->devices + n, sizeof lane->devices - n, "%s%s as %s", n > 0 ? ", " : "", name, now);
+}
+
+/// Its devices as those of the new trace, behind what is there: `apart` from those of other sources, or the same.
+static tide_status take_devices(tide__merge_source *s, size_t number, bool apart, tide__merge_devices *devices,
+                                tide_error *err) {
+    for (size_t i = 1; i < s->t->names.n_devices; i++) {
+        char now[32];
+        const char *name = s->t->names.devices[i];
+        if (name[0] == '\0' || strlen(name) >= sizeof now) return tide__merge_bad(s, "device", (int64_t)i, err);
+        new_name(s, number, apart, devices, name, now);
+        size_t at = find_device(devices, now);
+        if (at == devices->n) {
+            TIDE_TRY(TIDE_GROW(&devices->items, &devices->cap, devices->n + 1, err, "for the devices of '%s'",
+                               tide__merge_name(s)));
+            snprintf(devices->items[at].name, sizeof now, "%s", now);
+            devices->items[at].source = number;
+            devices->n++;
+        }
+        if (devices->n >= TIDE__MAX_DEVICES)
+            return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "cannot merge '%s': there are more than %d devices",
+                             tide__merge_name(s), TIDE__MAX_DEVICES - 1);
+        if (tide__merge_map_put(&s->devices, (int64_t)i, (int64_t)at + 1) != TIDE_OK)
+            return TIDE_NO_MEMORY(err, "to merge '%s'", tide__merge_name(s));
+        note_device(s->lane, name, now);
+    }
+    return TIDE_OK;
+}
+
 // ---- the whole ----
 
 static tide_status open_all(merger *m, tide_error *err) {
     for (size_t i = 0; i < m->n; i++) TIDE_TRY(tide__merge_source_open(&m->s[i], err));
     TIDE_TRY(tide__merge_align(m->s, m->n, m->opt->clock, &m->used, err));
     const bool apart = m->opt->devices_apart || (!m->opt->devices_same && !tide__merge_of_one_boot(m->s, m->n));
-    for (size_t i = 0; i < m->n; i++) TIDE_TRY(tide__merge_source_devices(&m->s[i], i, apart, &m->devices, err));
+    for (size_t i = 0; i < m->n; i++) TIDE_TRY(take_devices(&m->s[i], i, apart, &m->devices, err));
     return TIDE_OK;
 }
 

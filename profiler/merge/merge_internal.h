@@ -81,11 +81,12 @@ bool tide__merge_of_one_boot(const tide__merge_source *s, size_t n);
 
 // ---- merge_lane.c ----
 
+/// Number `id` of the input is `to` in the new trace. TIDE_ERR_NOMEM.
+tide_status tide__merge_map_put(tide__merge_map *m, int64_t id, int64_t to) TIDE_NODISCARD;
+/// 0: none.
+int32_t tide__merge_map_get(const tide__merge_map *m, int64_t id);
 /// Open the trace and read what the clock is found by.
 tide_status tide__merge_source_open(tide__merge_source *s, tide_error *err) TIDE_NODISCARD;
-/// Its devices as those of the new trace, behind what is there: `apart` from those of other sources, or the same.
-tide_status tide__merge_source_devices(tide__merge_source *s, size_t number, bool apart, tide__merge_devices *devices,
-                                       tide_error *err) TIDE_NODISCARD;
 /// Processes become rows of the new trace, names get their numbers in it. With shift_ns and devices.
 tide_status tide__merge_source_begin(tide__merge_source *s, tide__new_trace *out, tide_error *err) TIDE_NODISCARD;
 /// The run becomes a row of the new trace, with its plan.

@@ -51,7 +51,7 @@ static const char *text_or_null(sqlite3_stmt *row, int i) {
     return sqlite3_column_type(row, i) == SQLITE_TEXT ? tide__sql_text(row, i) : NULL;
 }
 
-static tide_status map_put(tide__merge_map *m, int64_t id, int64_t to) {
+tide_status tide__merge_map_put(tide__merge_map *m, int64_t id, int64_t to) {
     TIDE_ASSERT(id > 0 && to > 0);
     if ((size_t)id >= m->n) {
         const size_t n = (size_t)id + 1 > 2 * m->n ? (size_t)id + 1 : 2 * m->n;
@@ -63,7 +63,9 @@ static tide_status map_put(tide__merge_map *m, int64_t id, int64_t to) {
     return TIDE_OK;
 }
 
-static int32_t map_get(const tide__merge_map *m, int64_t id) { return id > 0 && (uint64_t)id < m->n ? m->to[id] : 0; }
+int32_t tide__merge_map_get(const tide__merge_map *m, int64_t id) {
+    return id > 0 && (uint64_t)id < m->n ? m->to[id] : 0;
+}
 
 // ---- what is known before anything is written ----
 
@@ -259,7 +261,7 @@ static tide_status copy_process(tide__merge_source *s, sqlite3_stmt *row, void *
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "cannot merge '%s': there are more than %d processes",
                          tide__merge_name(s), MAX_PROCESSES - 1);
     if (s->lane->first_process == 0) s->lane->first_process = new_id;
-    TIDE_TRY(map_put(&s->processes, id, new_id));
+    TIDE_TRY(tide__merge_map_put(&s->processes, id, new_id));
     return end >= 0 || text_or_null(row, 6) != NULL
                ? tide__store_end_process(out->store, new_id, text_or_null(row, 6),
                                          end + s->shift_ns > 0 ? end + s->shift_ns : 0, err)
@@ -273,7 +275,7 @@ static tide_status copy_text(tide__merge_source *s, sqlite3_stmt *row, void *ctx
     if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || sqlite3_column_type(row, 1) != SQLITE_TEXT)
         return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_text(&out->names, tide__sql_text(row, 1), &new_id));
-    return map_put(&s->texts, id, new_id);
+    return tide__merge_map_put(&s->texts, id, new_id);
 }
 
 static tide_status copy_scope(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
@@ -287,11 +289,11 @@ static tide_status copy_scope(tide__merge_source *s, sqlite3_stmt *row, void *ct
         parent >= id)
         return TIDE_ERR_BAD_INPUT;
     scope.step = (int32_t)step;
-    scope.name_id = map_get(&s->texts, name);
-    scope.parent_id = map_get(&s->scopes, parent);
+    scope.name_id = tide__merge_map_get(&s->texts, name);
+    scope.parent_id = tide__merge_map_get(&s->scopes, parent);
     if (scope.name_id == 0 || (parent != 0 && scope.parent_id == 0)) return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(tide__names_scope_row(&out->names, &scope, &new_id));
-    return map_put(&s->scopes, id, new_id);
+    return tide__merge_map_put(&s->scopes, id, new_id);
 }
 
 static tide_status copy_thread(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
@@ -299,10 +301,11 @@ static tide_status copy_thread(tide__merge_source *s, sqlite3_stmt *row, void *c
     int64_t id, process, number, new_id;
     (void)err;
     if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || !tide__sql_number(row, 1, 1, MAX_PROCESSES - 1, &process) ||
-        !tide__sql_number(row, 2, 1, INT32_MAX, &number) || map_get(&s->processes, process) == 0)
+        !tide__sql_number(row, 2, 1, INT32_MAX, &number) || tide__merge_map_get(&s->processes, process) == 0)
         return TIDE_ERR_BAD_INPUT;
-    TIDE_TRY(tide__names_thread(&out->names, map_get(&s->processes, process), number, text_or_null(row, 3), &new_id));
-    return map_put(&s->threads, id, new_id);
+    TIDE_TRY(tide__names_thread(&out->names, tide__merge_map_get(&s->processes, process), number, text_or_null(row, 3),
+                                &new_id));
+    return tide__merge_map_put(&s->threads, id, new_id);
 }
 
 // ---- runs ----
@@ -315,7 +318,7 @@ static tide_status rename_devices(const tide__merge_source *s, const tide__merge
         tide_device *d = i < lt->n ? &lt->items[i].device : &plan->buffers[i - lt->n].device;
         char name[32];
         const int64_t id = tide__trace_device_find(s->t, tide_device_format(*d, name, sizeof name));
-        const int32_t number = map_get(&s->devices, id);
+        const int32_t number = tide__merge_map_get(&s->devices, id);
         if (number > 0) TIDE_TRY(tide_device_parse(devices->items[number - 1].name, d, NULL));
     }
     return TIDE_OK;
@@ -324,7 +327,7 @@ static tide_status rename_devices(const tide__merge_source *s, const tide__merge
 static tide_status insert_run(tide__merge_source *s, tide__merge_run *run, sqlite3_stmt *row, tide__new_trace *out,
                               const tide__merge_devices *devices, tide_error *err) {
     int64_t contexts;
-    if (!tide__sql_int_or(row, 4, 1, INT32_MAX, 1, &contexts) || map_get(&s->processes, run->process) == 0)
+    if (!tide__sql_int_or(row, 4, 1, INT32_MAX, 1, &contexts) || tide__merge_map_get(&s->processes, run->process) == 0)
         return tide__merge_bad(s, "run", run->id, err);
     tide_memory_plan *plan = NULL;
     tide_status st = tide__plan_rows_read(&s->t->sql, run->id, &plan, err);
@@ -333,7 +336,7 @@ static tide_status insert_run(tide__merge_source *s, tide__merge_run *run, sqlit
         st = TIDE_OK;
     }
     TIDE_TRY(st);
-    const int32_t device = map_get(&s->devices, tide__trace_device_find(s->t, tide__sql_text(row, 5)));
+    const int32_t device = tide__merge_map_get(&s->devices, tide__trace_device_find(s->t, tide__sql_text(row, 5)));
     const tide_run_info info = {.model = tide__sql_text(row, 0),
                                 .source = text_or_null(row, 1),
                                 .mode = tide__sql_text(row, 2),
@@ -342,7 +345,7 @@ static tide_status insert_run(tide__merge_source *s, tide__merge_run *run, sqlit
                                 .device = device > 0 ? devices->items[device - 1].name : tide__sql_text(row, 5)};
     if (plan != NULL && rename_devices(s, devices, plan) != TIDE_OK) st = tide__merge_bad(s, "plan", run->id, err);
     if (st == TIDE_OK)
-        st = tide__store_add_run(out->store, map_get(&s->processes, run->process), &info, plan,
+        st = tide__store_add_run(out->store, tide__merge_map_get(&s->processes, run->process), &info, plan,
                                  run->begin_ns + s->shift_ns, &run->new_id, err);
     tide_memory_plan_destroy(plan);
     return st;
@@ -372,73 +375,6 @@ static int by_id(const void *a, const void *b) {
 static tide__merge_run *find_run(const tide__merge_source *s, int64_t id) {
     const tide__merge_run key = {.id = id};
     return s->n_runs > 0 ? bsearch(&key, s->runs, s->n_runs, sizeof *s->runs, by_id) : NULL;
-}
-
-// ---- devices ----
-
-/// Where its number begins: "cuda:" of "cuda:0"; 0 for the CPU and for a name without one.
-static size_t type_length(const char *name) {
-    const char *colon = strrchr(name, ':');
-    return colon != NULL && colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1)
-               ? (size_t)(colon - name) + 1
-               : 0;
-}
-
-static size_t find_device(const tide__merge_devices *d, const char *name) {
-    size_t i = 0;
-    while (i < d->n && strcmp(d->items[i].name, name) != 0) i++;
-    return i;
-}
-
-/// Whether a source before this one has one of the devices of that type under the same name.
-static bool type_is_taken(const tide__merge_source *s, size_t number, const tide__merge_devices *d, const char *type,
-                          size_t len) {
-    for (size_t i = 1; i < s->t->names.n_devices; i++) {
-        const char *name = s->t->names.devices[i];
-        if (type_length(name) != len || strncmp(name, type, len) != 0) continue;
-        const size_t at = find_device(d, name);
-        if (at < d->n && d->items[at].source != number) return true;
-    }
-    return false;
-}
-
-/// The name that the device gets: its own, or that type with the lowest number that is free.
-static void new_name(const tide__merge_source *s, size_t number, bool apart, const tide__merge_devices *d,
-                     const char *name, char out[32]) {
-    const size_t len = type_length(name);
-    snprintf(out, 32, "%s", name);
-    if (!apart || len == 0 || !type_is_taken(s, number, d, name, len)) return;
-    for (int i = 0; find_device(d, out) < d->n || i == 0; i++) snprintf(out, 32, "%.*s%d", (int)len, name, i);
-}
-
-static void note_device(tide_merge_lane *lane, const char *name, const char *now) {
-    const size_t n = strlen(lane->devices);
-    if (strcmp(name, now) == 0) return;
-    snprintf(lane->devices + n, sizeof lane->devices - n, "%s%s as %s", n > 0 ? ", " : "", name, now);
-}
-
-tide_status tide__merge_source_devices(tide__merge_source *s, size_t number, bool apart, tide__merge_devices *devices,
-                                       tide_error *err) {
-    for (size_t i = 1; i < s->t->names.n_devices; i++) {
-        char now[32];
-        const char *name = s->t->names.devices[i];
-        if (name[0] == '\0' || strlen(name) >= sizeof now) return tide__merge_bad(s, "device", (int64_t)i, err);
-        new_name(s, number, apart, devices, name, now);
-        size_t at = find_device(devices, now);
-        if (at == devices->n) {
-            TIDE_TRY(TIDE_GROW(&devices->items, &devices->cap, devices->n + 1, err, "for the devices of '%s'",
-                               tide__merge_name(s)));
-            snprintf(devices->items[at].name, sizeof now, "%s", now);
-            devices->items[at].source = number;
-            devices->n++;
-        }
-        if (devices->n >= TIDE__MAX_DEVICES)
-            return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "cannot merge '%s': there are more than %d devices",
-                             tide__merge_name(s), TIDE__MAX_DEVICES - 1);
-        if (map_put(&s->devices, (int64_t)i, (int64_t)at + 1) != TIDE_OK) return no_memory(s, err);
-        note_device(s->lane, name, now);
-    }
-    return TIDE_OK;
 }
 
 tide_status tide__merge_source_begin(tide__merge_source *s, tide__new_trace *out, tide_error *err) {
@@ -523,13 +459,13 @@ static bool rename_event(const tide__merge_source *s, tide__event *e) {
     const tide__event old = *e;
     const tide__merge_run *run = old.run_id != 0 ? find_run(s, old.run_id) : NULL;
     e->run_id = run != NULL ? (int32_t)run->new_id : 0;
-    e->thread = map_get(&s->threads, old.thread);
-    e->scope_id = map_get(&s->scopes, old.scope_id);
-    e->tag_id = map_get(&s->texts, old.tag_id);
-    e->allocator_id = map_get(&s->texts, old.allocator_id);
-    e->device = (int16_t)map_get(&s->devices, old.device);
+    e->thread = tide__merge_map_get(&s->threads, old.thread);
+    e->scope_id = tide__merge_map_get(&s->scopes, old.scope_id);
+    e->tag_id = tide__merge_map_get(&s->texts, old.tag_id);
+    e->allocator_id = tide__merge_map_get(&s->texts, old.allocator_id);
+    e->device = (int16_t)tide__merge_map_get(&s->devices, old.device);
     if (old.block_id != 0 || has_process(&old)) {
-        const int64_t process = map_get(&s->processes, (old.block_id >> TIDE__BLOCK_ID_BITS) + 1);
+        const int64_t process = tide__merge_map_get(&s->processes, (old.block_id >> TIDE__BLOCK_ID_BITS) + 1);
         if (process == 0) return false;
         e->block_id = (process - 1) << TIDE__BLOCK_ID_BITS | (old.block_id & low_bits);
     }
@@ -572,10 +508,10 @@ static tide_status copy_position(tide__merge_source *s, sqlite3_stmt *row, void 
         !tide__sql_int_or(row, 1, 0, INT32_MAX, 0, &p.ring) ||
         !tide__sql_int_or(row, 2, 0, INT64_MAX, 0, &p.position) ||
         !tide__sql_int_or(row, 3, 0, INT32_MAX, 0, &p.thread) ||
-        !tide__sql_int_or(row, 4, 0, INT64_MAX, 0, &p.n_lost) || map_get(&s->processes, p.process_id) == 0)
+        !tide__sql_int_or(row, 4, 0, INT64_MAX, 0, &p.n_lost) || tide__merge_map_get(&s->processes, p.process_id) == 0)
         return TIDE_ERR_BAD_INPUT;
-    p.process_id = map_get(&s->processes, p.process_id);
-    p.thread = map_get(&s->threads, p.thread);
+    p.process_id = tide__merge_map_get(&s->processes, p.process_id);
+    p.thread = tide__merge_map_get(&s->threads, p.thread);
     return tide__store_write_position(out->store, &p, err);
 }
 
@@ -586,13 +522,14 @@ static tide_status copy_total(tide__merge_source *s, sqlite3_stmt *row, void *ct
                 tide__sql_number(row, 1, 1, TIDE__MAX_DEVICES - 1, &device) &&
                 tide__sql_int_or(row, 2, 0, TIDE_N_KINDS - 1, 0, &kind);
     for (int i = 0; i < 4; i++) good = tide__sql_int_or(row, 3 + i, 0, INT64_MAX, 0, &n[i]) && good;
-    if (!good || map_get(&s->processes, process) == 0 || map_get(&s->devices, device) == 0) return TIDE_ERR_BAD_INPUT;
+    if (!good || tide__merge_map_get(&s->processes, process) == 0 || tide__merge_map_get(&s->devices, device) == 0)
+        return TIDE_ERR_BAD_INPUT;
     const tide__ring_total total = {.n_allocs = (uint64_t)n[0],
                                     .n_frees = (uint64_t)n[1],
                                     .requested_bytes = (uint64_t)n[2],
                                     .freed_bytes = (uint64_t)n[3]};
-    return tide__store_write_total(out->store, map_get(&s->processes, process), (int16_t)map_get(&s->devices, device),
-                                   (uint8_t)kind, &total, err);
+    return tide__store_write_total(out->store, tide__merge_map_get(&s->processes, process),
+                                   (int16_t)tide__merge_map_get(&s->devices, device), (uint8_t)kind, &total, err);
 }
 
 /// What went wrong while it was recorded; what is wrong with its events was found again when they were copied.

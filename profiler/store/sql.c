@@ -425,6 +425,15 @@ static tide_status open_to_read(tide__sql *s, const char *name, tide_error *err)
     return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, "open", err);
 }
 
+int tide__sql_open_foreign(const char *path, sqlite3 **db) {
+    const int rc = sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, NULL);
+    if (rc != SQLITE_OK) return rc;
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    tide__sql_guard(*db, true);
+    return SQLITE_OK;
+}
+
 tide_status tide__sql_open_to_read(tide__sql *s, tide_error *err) {
     s->db = NULL;
     s->only_reads = true;

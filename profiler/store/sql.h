@@ -23,6 +23,9 @@ typedef struct tide__sql {
 /// False: no longer.
 void tide__sql_guard(sqlite3 *db, bool on);
 
+/// Open an SQLite file of another tool that may come from anybody, to read it: nothing of it is run for longer than it
+/// is long. A code of SQLite; *db is to be closed in any case.
+int tide__sql_open_foreign(const char *path, sqlite3 **db);
 /// Open the database at `s->path`, which may come from anybody, to read it. What a killed program left beside it
 /// counts: a journal is rolled back, for which the file is written; a write-ahead log is read, also where nothing can
 /// be written. TIDE_ERR_IO, with what can be done, when there is a journal and this user may not roll it back. On
