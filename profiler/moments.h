@@ -122,8 +122,11 @@ tide_status tide_live_set_compare(const tide_live_set *a, const tide_live_set *b
                                   tide_group_change **out, size_t *n, tide_error *err) TIDE_NODISCARD;
 void tide_group_changes_free(tide_group_change *changes, size_t n);
 
+/// Events of a trace beside the memory operations: tide_trace_event.code.
+enum { TIDE_TRACE_SCOPE_ENTER = 16, TIDE_TRACE_SCOPE_LEAVE, TIDE_TRACE_GAP };
 typedef struct tide_trace_event {
     uint64_t id, t_ns;
+    int code;       ///< tide_memory_op, or one of those above
     const char *op; ///< static text: tide_memory_op_name, or "scope_enter", "scope_leave", "gap"
     uint64_t block_id, requested_bytes, reserved_bytes, address, stream;
     const char *kind, *device, *allocator, *name, *scope; ///< "" for none; borrowed

@@ -299,61 +299,36 @@ static tide_status add_out_of_memory(writer *w, const tide_trace_event *e) {
 
 // ---- events ----
 
-enum {
-    OP_ALLOC,
-    OP_REQUESTED,
-    OP_FREED,
-    OP_DISCARD,
-    OP_SEGMENT,
-    OP_SEGMENT_FREE,
-    OP_OOM,
-    OP_MARK,
-    OP_USAGE,
-    OP_ENTER,
-    OP_LEAVE,
-    OP_GAP,
-    N_OPS
-};
-
-static int op_of(const char *op) {
-    static const char *const names[N_OPS] = {
-        "alloc", "free_requested", "free_completed", "pool_discard", "segment_alloc", "segment_free",
-        "oom",   "snapshot",       "device_usage",   "scope_enter",  "scope_leave",   "gap"};
-    int i = 0;
-    while (i < N_OPS && strcmp(names[i], op) != 0) i++;
-    return i;
-}
-
 static tide_status take_event(writer *w, const tide_trace_event *e) {
     live *b;
-    switch (op_of(e->op)) {
-    case OP_ALLOC:
+    switch (e->code) {
+    case TIDE_MEM_ALLOC:
         return take_block(w, e, true);
-    case OP_REQUESTED:
+    case TIDE_MEM_FREE_REQUESTED:
         b = e->block_id != 0 ? tide_map_find(&w->live, e->block_id) : NULL;
         if (b != NULL && b->given_up_ns == 0) b->given_up_ns = e->t_ns;
         break;
-    case OP_FREED:
+    case TIDE_MEM_FREE_COMPLETED:
         free_block(w, e->block_id, e->t_ns, NULL);
         break;
-    case OP_DISCARD:
+    case TIDE_MEM_POOL_DISCARD:
         return discard_pool(w, e);
-    case OP_SEGMENT:
-    case OP_SEGMENT_FREE:
-        return count_segment(w, e, op_of(e->op) == OP_SEGMENT);
-    case OP_OOM:
+    case TIDE_MEM_SEGMENT_ALLOC:
+    case TIDE_MEM_SEGMENT_FREE:
+        return count_segment(w, e, e->code == TIDE_MEM_SEGMENT_ALLOC);
+    case TIDE_MEM_OOM:
         return add_out_of_memory(w, e);
-    case OP_MARK:
+    case TIDE_MEM_SNAPSHOT:
         add_moment(w, e, e->name, "mark", TIDE__CHROME_MEMORY, "event", e->id);
         break;
-    case OP_USAGE:
+    case TIDE_MEM_DEVICE_USAGE:
         add_usage(w, e);
         break;
-    case OP_ENTER:
+    case TIDE_TRACE_SCOPE_ENTER:
         return enter_scope(w, e);
-    case OP_LEAVE:
+    case TIDE_TRACE_SCOPE_LEAVE:
         return leave_scope(w, e);
-    case OP_GAP:
+    case TIDE_TRACE_GAP:
         add_moment(w, e, "events were lost", "gap", TIDE__CHROME_MEMORY, "events", e->requested_bytes);
         break;
     default:

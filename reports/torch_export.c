@@ -351,67 +351,44 @@ static void take_scope(writer *w, const tide_trace_event *e, bool enters) {
 
 // ---- events ----
 
-typedef enum op {
-    OP_ALLOC,
-    OP_REQUESTED,
-    OP_FREED,
-    OP_DISCARD,
-    OP_SEGMENT,
-    OP_SEGMENT_FREE,
-    OP_OOM,
-    OP_MARK,
-    OP_ENTER,
-    OP_LEAVE,
-    OP_GAP,
-    N_OPS
-} op;
-
-static op op_of(const char *name) {
-    static const char *const names[N_OPS] = {
-        "alloc",    "free_requested", "free_completed", "pool_discard", "segment_alloc", "segment_free", "oom",
-        "snapshot", "scope_enter",    "scope_leave",    "gap"};
-    int i = 0;
-    while (i < N_OPS && strcmp(names[i], name) != 0) i++;
-    return (op)i;
-}
-
 /// Whether an event is one of those that the import of a snapshot put first: what was there before its recording.
-static bool is_of_begin(writer *w, const tide_trace_event *e, op what) {
+static bool is_of_begin(writer *w, const tide_trace_event *e, int what) {
     if (!w->is_begin || e->t_ns != w->extent.begin_ns) return false;
-    if (what == OP_SEGMENT) return e->scope_id == 0 && w->n_begun < w->n_before; // the last of them are blocks
-    if (what == OP_REQUESTED) return w->n_begun > 0;
-    if (what != OP_ALLOC || w->n_begun >= w->n_before) return false;
+    if (what == TIDE_MEM_SEGMENT_ALLOC)
+        return e->scope_id == 0 && w->n_begun < w->n_before; // the last of them are blocks
+    if (what == TIDE_MEM_FREE_REQUESTED) return w->n_begun > 0;
+    if (what != TIDE_MEM_ALLOC || w->n_begun >= w->n_before) return false;
     w->n_begun++;
     return true;
 }
 
 static tide_status take_event(writer *w, const tide_trace_event *e) {
-    const op what = op_of(e->op);
+    const int what = e->code;
     bool is_done = false;
     w->is_begin = is_of_begin(w, e, what);
     w->t_ns = e->t_ns;
     if (w->waiting.what != WAITS_NOT) TIDE_TRY(put_waiting(w, e, &is_done));
     if (is_done) return TIDE_OK;
     switch (what) {
-    case OP_ALLOC:
+    case TIDE_MEM_ALLOC:
         return take_alloc(w, e);
-    case OP_REQUESTED:
-    case OP_FREED:
-        return take_end(w, e, what == OP_FREED);
-    case OP_DISCARD:
+    case TIDE_MEM_FREE_REQUESTED:
+    case TIDE_MEM_FREE_COMPLETED:
+        return take_end(w, e, what == TIDE_MEM_FREE_COMPLETED);
+    case TIDE_MEM_POOL_DISCARD:
         return take_discard(w, e);
-    case OP_SEGMENT:
-    case OP_SEGMENT_FREE:
-        return take_segment(w, e, what == OP_SEGMENT);
-    case OP_OOM:
+    case TIDE_MEM_SEGMENT_ALLOC:
+    case TIDE_MEM_SEGMENT_FREE:
+        return take_segment(w, e, what == TIDE_MEM_SEGMENT_ALLOC);
+    case TIDE_MEM_OOM:
         return take_oom(w, e);
-    case OP_MARK:
+    case TIDE_MEM_SNAPSHOT:
         return take_mark(w, e);
-    case OP_GAP:
+    case TIDE_TRACE_GAP:
         return take_gap(w, e);
-    case OP_ENTER:
-    case OP_LEAVE:
-        take_scope(w, e, what == OP_ENTER);
+    case TIDE_TRACE_SCOPE_ENTER:
+    case TIDE_TRACE_SCOPE_LEAVE:
+        take_scope(w, e, what == TIDE_TRACE_SCOPE_ENTER);
         return TIDE_OK;
     default:
         return TIDE_OK;
@@ -547,9 +524,10 @@ static tide_status put_settings(writer *w) {
 }
 
 static tide_status put_annotation(writer *w, const tide_trace_event *e) {
-    const op what = op_of(e->op);
-    if ((what != OP_ENTER && what != OP_LEAVE) || !is_annotation(w, e)) return TIDE_OK;
-    tide__torch_pen_annotation(&w->pen, what == OP_LEAVE, e->scope, lane_of_thread(w, e->thread)->number, e->t_ns);
+    const int what = e->code;
+    if ((what != TIDE_TRACE_SCOPE_ENTER && what != TIDE_TRACE_SCOPE_LEAVE) || !is_annotation(w, e)) return TIDE_OK;
+    tide__torch_pen_annotation(&w->pen, what == TIDE_TRACE_SCOPE_LEAVE, e->scope, lane_of_thread(w, e->thread)->number,
+                               e->t_ns);
     return tide__torch_pen_flush(&w->pen, false);
 }
 

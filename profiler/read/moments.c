@@ -306,10 +306,15 @@ tide_status tide_trace_columns(tide_trace *t, int kind, const char *device, uint
 
 // ---- events with their names, and the moments that have one ----
 
+_Static_assert((int)TIDE_TRACE_SCOPE_ENTER == (int)TIDE__OP_SCOPE_ENTER &&
+                   (int)TIDE_TRACE_SCOPE_LEAVE == (int)TIDE__OP_SCOPE_LEAVE && (int)TIDE_TRACE_GAP == (int)TIDE__OP_GAP,
+               "codes are those of the file");
+
 static tide_trace_event named(const tide_trace *t, const tide__event *e) {
     const tide__trace_scope scope = tide__trace_scope_of(t, e->scope_id);
     return (tide_trace_event){.id = (uint64_t)e->id,
                               .t_ns = (uint64_t)e->t_ns,
+                              .code = e->op,
                               .op = tide__op_name(e->op),
                               // of a pool that is discarded the file has the process's part of a number
                               .block_id = e->op != TIDE_MEM_POOL_DISCARD ? (uint64_t)e->block_id : 0,

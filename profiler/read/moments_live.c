@@ -159,6 +159,7 @@ static int by_alloc(const void *a, const void *b) {
 static tide_trace_event alloc_of(const tide_live *b) {
     return (tide_trace_event){.id = b->alloc_event,
                               .t_ns = b->alloc_ns,
+                              .code = TIDE_MEM_ALLOC,
                               .op = tide_memory_op_name(TIDE_MEM_ALLOC),
                               .block_id = b->block_id,
                               .requested_bytes = b->requested_bytes,
