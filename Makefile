@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test conformance asan tsan valgrind bench gpu-test soak clean
+.PHONY: all build install deb deb-test docs demo test conformance asan tsan valgrind bench gpu-test soak clean
 
 all: build
 
@@ -7,6 +7,32 @@ build:
 	@scripts/deps.sh build
 	@cmake --preset release
 	@cmake --build --preset release
+
+# Into PREFIX (/usr/local), below DESTDIR where that is set: program, libraries, headers, man pages (docs/embedding.md).
+PREFIX ?= /usr/local
+install: build
+	@cmake --install build/release --prefix "$(PREFIX)" --strip
+
+# The public headers as pages, build/docs/html/index.html; wants doxygen.
+docs:
+	@mkdir -p build/docs
+	@doxygen docs/Doxyfile
+
+# Packages for this Debian, in build/deb: tidemark, libtidemark0, libtidemark-dev, and debug symbols.
+deb:
+	@scripts/deps.sh build
+	@cmake --preset deb
+	@cmake --build --preset deb
+	@python3 scripts/sbom.py "$$(sed -n 's/^#define TIDE_VERSION "\(.*\)"/\1/p' include/tidemark/version.h)" \
+	    build/deb/cli/tidemark build/deb/lib/libtidemark*.so > build/deb/tidemark.spdx.json.new
+	@mv build/deb/tidemark.spdx.json.new build/deb/tidemark.spdx.json
+	@rm -f build/deb/*.deb build/deb/*.ddeb
+	@cd build/deb && cpack -G DEB
+	@python3 tests/house/package.py . build/deb
+
+# The packages in an empty Debian 12 (debootstrap, as root): installed, used, removed without a trace.
+deb-test: deb
+	@scripts/deb_root.sh build/deb
 
 # The main job on a graph of sample_graphs/: every strategy, naive and planned runs, trace, HTML and CSV.
 demo: build

@@ -14,10 +14,10 @@
 #include "core/base/json.h"
 #include "core/base/nearest.h"
 #include "core/base/output.h"
-#include "core/base/version.h"
 #include "core/ops/ops.h"
 #include "profiler/collector.h"
 #include "profiler/query.h"
+#include "tidemark/version.h"
 
 static const cli_command *const commands[] = {
     &cli_command_plan,      &cli_command_run,    &cli_command_compare, &cli_command_record,     &cli_command_import,

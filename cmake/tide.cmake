@@ -2,7 +2,7 @@
 
 add_library(tide_flags INTERFACE)
 target_include_directories(tide_flags INTERFACE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include")
-target_compile_definitions(tide_flags INTERFACE _GNU_SOURCE)
+target_compile_definitions(tide_flags INTERFACE _GNU_SOURCE TIDE_RECORD_NO_INLINE)
 target_compile_options(tide_flags INTERFACE
   -Wall -Wextra -Wshadow -Wpointer-arith -Wcast-qual -Wundef -Wformat=2 -Wwrite-strings -Wvla -fno-common
   -ffp-contract=off "$<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes;-Wmissing-prototypes>")

@@ -7,6 +7,7 @@
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "planner/cancel.h"
 #include "planner/plan.h"
 
 static _Atomic uint64_t n_entries;
@@ -155,6 +156,8 @@ static tide_status place_buffer(tide_memory_plan *plan, const tide_problem *p, u
     plan->time_ns += tide_now_ns() - t0;
     if (st == TIDE_OK) st = copy_placement(plan, p, &pl, buffer, err);
     tide__placement_deinit(&pl);
+    if (st == TIDE_OK && tide__is_cancelled())
+        st = TIDE_FAIL(err, TIDE_ERR_CANCELLED, "the plan of %zu lifetimes was cancelled", plan->lifetimes.n);
     return st;
 }
 
@@ -208,7 +211,14 @@ tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strate
     tide__planner_entered();
     tide_memory_plan *plan;
     TIDE_TRY(tide__plan_new(lt, strategy->name, strategy->form, &plan, err));
+    tide__cancel cancel = {0};
+    if (opt != NULL) {
+        cancel.is_cancelled = opt->is_cancelled;
+        cancel.ctx = opt->cancel_ctx;
+    }
+    tide__cancel *before = tide__cancel_work_for(&cancel);
     const tide_status st = make(plan, strategy, opt, err);
+    tide__cancel_work_for(before);
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(plan);
         return st;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// moments: the questions that a viewer of a trace asks beside the public ones (tidemark/trace.h: live sets, peaks of a
-// run): how high was it between here and there, what is the difference. Answered from leaves and snapshots
+// moments: the questions that a viewer of a trace asks beside the public ones (tidemark/trace.h: live sets, peaks,
+// columns, groups, differences): how much was live then, when did it change. Answered from leaves and snapshots
 // (docs/trace-format.md), so that ten million events take milliseconds, and exactly: what a whole replay would say.
 //
 // `kind` is a tide_memory_kind, -1 for all or TIDE_KINDS_BUT_WEIGHTS, `device` a name or NULL for all;
@@ -32,12 +32,6 @@ static inline bool tide_kind_is_among(int asked, int kind) {
 /// these blocks; a block number that was given twice is there twice. TIDE_ERR_INVALID when t1 < t0.
 tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, tide_live_set *out,
                                      tide_error *err) TIDE_NODISCARD;
-/// Highest live requested bytes within [t0, t1] and the first event and moment that reached them; what was live when t0
-/// came counts (then *event is the last one before, 0 for none, and *t_ns is t0). `event` and `t_ns` may be NULL.
-/// TIDE_ERR_INVALID when t1 < t0.
-tide_status tide_trace_peak_between(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1,
-                                    uint64_t *bytes, uint64_t *event, uint64_t *t_ns, tide_error *err) TIDE_NODISCARD;
-
 /// Live requested bytes just after `t_ns`; and after event `event` (0: before the first).
 tide_status tide_trace_bytes_at(tide_trace *t, int kind, const char *device, uint64_t t_ns, uint64_t *bytes,
                                 tide_error *err) TIDE_NODISCARD;
@@ -60,67 +54,12 @@ typedef struct tide_trace_held {
 tide_status tide_trace_each_held(tide_trace *t, tide_status (*fn)(void *ctx, const tide_trace_held *held), void *ctx,
                                  tide_error *err) TIDE_NODISCARD;
 
-typedef enum tide_columns_mode {
-    TIDE_COLUMNS_FAST,  ///< a spike may also show in the next columns: edges fall on leaves (1024 events). A window of
-                        ///< up to 8 leaves is answered exactly
-    TIDE_COLUMNS_EXACT, ///< as a replay of every event would say; reads the events of leaves that lie on an edge
-} tide_columns_mode;
-/// Smallest and largest live requested bytes in each of `n` equal columns of [t0, t1); no spike is lost, and none is
-/// made up. Column i is [t0 + i * len / n, t0 + (i + 1) * len / n), at least 1 ns wide; what holds when it begins
-/// counts unless an event lies right there.
-tide_status tide_trace_columns(tide_trace *t, int kind, const char *device, uint64_t t0, uint64_t t1, size_t n,
-                               tide_columns_mode mode, uint64_t *min_bytes, uint64_t *max_bytes,
-                               tide_error *err) TIDE_NODISCARD;
-
-typedef enum tide_group_by {
-    TIDE_BY_KIND,
-    TIDE_BY_DEVICE,
-    TIDE_BY_SCOPE, ///< name and step of the innermost scope
-    TIDE_BY_NAME,
-    TIDE_BY_ALLOCATOR,
-    TIDE_BY_SIZE, ///< powers of two: "[1 KiB, 2 KiB)"
-    TIDE_BY_AGE,  ///< decades up to the set's moment: "< 1 us", "[1 us, 10 us)", ...
-    TIDE_BY_THREAD,
-    TIDE_BY_RUN,
-    TIDE_BY_PROCESS, ///< label, "rank 3", or its number in the system: as lanes are called (lanes.h)
-    // By the call stack, where the trace has one; innermost line of Python that is no library's, or else the innermost.
-    TIDE_BY_MODULE,   ///< the calls of forward() that lead there: "model.py:292 > 244 > 199"
-    TIDE_BY_FUNCTION, ///< "forward model.py"
-    TIDE_BY_FILE,
-    TIDE_BY_LIBRARY,  ///< the package of that file, "the program" for a file of none
-    TIDE_BY_STACK,    ///< lines of Python of the program, outermost first, and the operator:
-                      ///< "main train.py:9; forward model.py:199; aten::bmm"
-    TIDE_BY_CATEGORY, ///< what the stack suggests: weights, activations, gradients, optimizer, workspace, other
-} tide_group_by;
-typedef struct tide_group {
-    char *key; ///< owned by the array
-    uint64_t n_blocks, requested_bytes, reserved_bytes;
-    /// By module, function, file and library: of the blocks whose stack has it anywhere, be it that it allocated them
-    /// itself or what it called did; a block counts once, however often its stack has it. 0 of other groups.
-    uint64_t with_blocks, with_bytes;
-} tide_group;
 /// Whether groups have with_blocks and with_bytes.
 static inline bool tide_group_by_has_callees(tide_group_by by) {
     return by == TIDE_BY_MODULE || by == TIDE_BY_FUNCTION || by == TIDE_BY_FILE || by == TIDE_BY_LIBRARY;
 }
-/// Groups of a live set, largest first (sizes and ages in their order), those that hold nothing but what they called
-/// last. Their sums are the set's. Keys are for people: "conv1 #3", "(outside all scopes)", "(no name)", "thread 2",
-/// "run 1", "(outside all runs)", "(no stack)".
-tide_status tide_live_set_group(const tide_live_set *s, tide_group_by by, tide_group **out, size_t *n,
-                                tide_error *err) TIDE_NODISCARD;
-void tide_groups_free(tide_group *groups, size_t n);
 /// Put them in the order of with_bytes, the most first; of equal ones lines of Python.
 void tide_groups_sort_by_callees(tide_group *groups, size_t n);
-
-typedef struct tide_group_change {
-    char *key;                                     ///< owned by the array
-    uint64_t a_blocks, b_blocks, a_bytes, b_bytes; ///< requested
-} tide_group_change;
-/// Two sets, of one trace or of two, by the same grouping; largest change first, unchanged groups included. The changes
-/// sum to the change of the sums.
-tide_status tide_live_set_compare(const tide_live_set *a, const tide_live_set *b, tide_group_by by,
-                                  tide_group_change **out, size_t *n, tide_error *err) TIDE_NODISCARD;
-void tide_group_changes_free(tide_group_change *changes, size_t n);
 
 /// Events of a trace beside the memory operations: tide_trace_event.code.
 enum { TIDE_TRACE_SCOPE_ENTER = 16, TIDE_TRACE_SCOPE_LEAVE, TIDE_TRACE_GAP };

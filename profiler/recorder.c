@@ -194,6 +194,7 @@ static void close_connection(tide_recorder *r) {
 // ---- marks, flush ----
 
 void tide_recorder_mark(tide_recorder *r, const char *name) {
+    if (r == NULL) return;
     const tide_memory_event e = {.op = TIDE_MEM_SNAPSHOT,
                                  .t_ns = now(r),
                                  .device = TIDE_CPU,
@@ -254,8 +255,23 @@ tide_status tide_recorder_flush(tide_recorder *r, tide_error *err) {
 static void on_memory(void *self, const tide_memory_event *event) { tide__feed_memory(self, event); }
 static void on_scope(void *self, const tide_scope_event *event) { tide__feed_scope(self, event); }
 
+static void hear_nothing(void *self, const tide_memory_event *event) { (void)self, (void)event; }
+
 tide_observer tide_recorder_observer(tide_recorder *r) {
+    if (r == NULL) return (tide_observer){.on_memory = hear_nothing, .no_time = true};
     return (tide_observer){.self = r->feed, .on_memory = on_memory, .on_scope = on_scope, .no_time = true};
+}
+
+void tide_recorder_enter(tide_recorder *r, tide_scope *scope) {
+    if (r == NULL) return;
+    const tide_observer to = tide_recorder_observer(r);
+    tide_scope_enter(scope, &to);
+}
+
+void tide_recorder_leave(tide_recorder *r, tide_scope *scope) {
+    if (r == NULL) return;
+    const tide_observer to = tide_recorder_observer(r);
+    tide_scope_leave(scope, &to);
 }
 
 void tide_recorder_get_stats(const tide_recorder *r, tide_recorder_stats *out) {
@@ -290,6 +306,7 @@ static void destroy(tide_recorder *r, bool remove_feed) {
     tide__feed_reader_close(r->own_reader, false);
     if (r->feed != NULL) tide__feed_end(r->feed);
     tide__feed_destroy(r->feed, remove_feed);
+    tide__own_blocks_destroy(r->own);
     pthread_mutex_destroy(&r->store_lock);
     pthread_mutex_destroy(&r->drain_lock);
     tide_host_free(r->path);
@@ -325,6 +342,7 @@ static tide_status make_trace(tide_recorder *r, const char *path, tide_error *er
 
 static tide_status open_parts(tide_recorder *r, const char *path, tide_error *err) {
     TIDE_TRY(tide__collector_check(r, err));
+    TIDE_TRY(tide__own_blocks_create(&r->own, err));
     TIDE_TRY(make_trace(r, path, err));
     TIDE_TRY(open_connection(r, err));
     const tide__feed_options opt = {.trace_path = r->path,

@@ -4,6 +4,7 @@
 //
 //     recorder.c        life of a recorder, the observer; runs, facts and marks
 //     recorder_drain.c  who drains its feed: a thread, a collector process, the collector of another program
+//     recorder_own.c    what the program tells of memory of its own, by block or by address
 #ifndef TIDE_PROFILER_RECORDER_INTERNAL_H
 #define TIDE_PROFILER_RECORDER_INTERNAL_H
 
@@ -16,12 +17,16 @@
 #include "profiler/store/store.h"
 #include "tidemark/record.h"
 
+/// The live blocks that the program told of by address.
+typedef struct tide__own_blocks tide__own_blocks;
+
 struct tide_recorder {
     char *path; ///< absolute: the program may change its folder
     tide_recorder_options opt;
     tide__feed *feed;
-    int64_t process_id; ///< row of table process
-    pid_t owner;        ///< a forked child has no part in the recording
+    tide__own_blocks *own; ///< has locks of its own
+    int64_t process_id;    ///< row of table process
+    pid_t owner;           ///< a forked child has no part in the recording
 
     pthread_mutex_t store_lock; ///< guards the next three
     tide__store *store;
@@ -54,6 +59,11 @@ tide_status tide__recorder_failure(const tide_recorder *r, tide_error *err) TIDE
 tide_status tide__recorder_end_drain(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 /// The drain shall stop where it stands.
 void tide__recorder_stop_drain(tide_recorder *r);
+
+/// Owned: tide__own_blocks_destroy.
+tide_status tide__own_blocks_create(tide__own_blocks **out, tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
+void tide__own_blocks_destroy(tide__own_blocks *blocks);
 
 /// Whether there is a program to start as a collector: asked before anything is made.
 tide_status tide__collector_check(const tide_recorder *r, tide_error *err) TIDE_NODISCARD;

@@ -19,6 +19,31 @@ enum { HEADER_BYTES = 16 }; // keeps the user pointer at malloc's own alignment
 static _Atomic uint64_t live_bytes, peak_bytes, n_allocs, n_frees, n_live;
 static _Atomic int64_t fail_after = -1;
 
+static tide_host_source source; ///< take NULL: malloc and its family
+
+void tide_host_set_source(const tide_host_source *from) {
+    TIDE_ASSERT(atomic_load(&n_live) == 0); // else a block goes back to another source than it came from
+    source = from != NULL ? *from : (tide_host_source){0};
+}
+
+static void *take(size_t bytes, bool is_zero) {
+    if (source.take == NULL) return is_zero ? calloc(1, bytes) : malloc(bytes);
+    void *block = source.take(source.ctx, bytes);
+    if (block != NULL && is_zero) memset(block, 0, bytes);
+    return block;
+}
+
+static void *resize(void *block, size_t bytes) {
+    return source.take == NULL ? realloc(block, bytes) : source.resize(source.ctx, block, bytes);
+}
+
+static void give_back(void *block) {
+    if (source.take == NULL)
+        free(block);
+    else
+        source.give_back(source.ctx, block);
+}
+
 static bool planted_failure(void) {
     if (atomic_load_explicit(&fail_after, memory_order_relaxed) < 0) return false;
     return atomic_fetch_sub(&fail_after, 1) == 0;
@@ -44,7 +69,7 @@ static size_t *header_of(void *ptr) { return (size_t *)(void *)((char *)ptr - HE
 static void *host_alloc(size_t size_bytes, bool is_zero) {
     size_t total;
     if (!tide_add_size(size_bytes, HEADER_BYTES, &total) || planted_failure()) return NULL;
-    char *raw = is_zero ? calloc(1, total) : malloc(total);
+    char *raw = take(total, is_zero);
     if (raw == NULL) return NULL;
     void *ptr = raw + HEADER_BYTES;
     *header_of(ptr) = size_bytes;
@@ -66,7 +91,7 @@ void *tide_host_realloc(void *ptr, size_t size_bytes) {
     size_t total;
     if (!tide_add_size(size_bytes, HEADER_BYTES, &total) || planted_failure()) return NULL;
     const size_t old_bytes = *header_of(ptr);
-    char *raw = realloc(header_of(ptr), total);
+    char *raw = resize(header_of(ptr), total);
     if (raw == NULL) return NULL;
     void *fresh = raw + HEADER_BYTES;
     *header_of(fresh) = size_bytes;
@@ -90,7 +115,7 @@ char *tide_host_strdup(const char *text) { return tide_host_strndup(text, strlen
 void tide_host_free(void *ptr) {
     if (ptr == NULL) return;
     count_out(*header_of(ptr));
-    free(header_of(ptr));
+    give_back(header_of(ptr));
 }
 
 tide_status tide_host_grow(void *array, size_t *cap, size_t need, size_t elem_bytes) {

@@ -63,6 +63,17 @@ tide_status tide_host_grow_at(void *array, size_t *cap, size_t need, size_t elem
 tide_status tide_host_copy_at(char **out, const char *text, tide_error *err, const char *file, int line,
                               const char *fmt, ...) TIDE_PRINTF(6, 7) TIDE_NODISCARD;
 
+/// Where memory comes from; see tide_plan_memory in tidemark/plan.h.
+typedef struct tide_host_source {
+    void *(*take)(void *ctx, size_t bytes);
+    void *(*resize)(void *ctx, void *block, size_t bytes);
+    void (*give_back)(void *ctx, void *block);
+    void *ctx;
+} tide_host_source;
+/// From now on memory comes from `source` (copied; NULL: malloc). Nothing may be held, and no other thread may
+/// allocate.
+void tide_host_set_source(const tide_host_source *source);
+
 /// For a program that holds tables of many megabytes: from now on whatever is a megabyte or larger goes back to the
 /// system when it is freed, where the C library can be told so. Left alone it keeps more and more of it.
 void tide_host_return_large(void);

@@ -5,9 +5,15 @@
 
 #include <stdio.h>
 
-static tide_log_fn sink;
+static void to_standard_error(void *ctx, tide_log_level level, const char *line) {
+    (void)ctx, (void)level;
+    fprintf(stderr, "tidemark: %s\n", line);
+}
+
+static tide_log_fn sink = to_standard_error;
 static void *sink_ctx;
-static tide_log_level sink_level;
+static tide_log_level sink_level = TIDE_LOG_WARN;
+static tide_message_fn messages; ///< of tide__log_set_messages
 
 void tide_log_set(tide_log_fn fn, void *ctx, tide_log_level max_level) {
     sink = fn;
@@ -31,4 +37,14 @@ void tide_log(tide_log_level level, const char *fmt, ...) {
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
     sink(sink_ctx, level, line);
+}
+
+static void to_messages(void *ctx, tide_log_level level, const char *line) {
+    (void)level;
+    messages(ctx, line);
+}
+
+void tide__log_set_messages(tide_message_fn fn, void *ctx) {
+    messages = fn;
+    tide_log_set(fn != NULL ? to_messages : NULL, ctx, TIDE_LOG_WARN);
 }

@@ -244,6 +244,20 @@ void tide_memory_plan_destroy(tide_memory_plan *p);
 
 // ---- planning ----
 
+/// Memory for the planner's own tables, instead of malloc's. Each function gets `ctx`; blocks are aligned to 16 bytes
+/// at least. Called by several threads at once where a search has several.
+typedef struct tide_plan_memory {
+    void *(*take)(void *ctx, size_t bytes);                ///< NULL: there is none
+    void *(*resize)(void *ctx, void *block, size_t bytes); ///< as realloc, of a block that is not NULL
+    void (*give_back)(void *ctx, void *block);             ///< of a block that is not NULL
+    void *ctx;
+} tide_plan_memory;
+
+/// From now on the planner takes its memory there (NULL: from malloc, as at first). All that was taken before,
+/// lifetimes and plans too, has to be given back by then, and no other thread may be planning. In the archive
+/// libtidemark.a it is the memory of all parts.
+void tide_plan_set_memory(const tide_plan_memory *memory);
+
 /// An algorithm that makes plans; static.
 typedef struct tide_strategy tide_strategy;
 
@@ -265,6 +279,10 @@ typedef struct tide_strategy_options {
     uint64_t capacity_bytes; ///< 0: look for the smallest plan. Else: a plan of at most this, or a proof that there
                              ///< is none (proved_bytes > capacity); the plan is the best found either way
     uint32_t n_threads;      ///< 0: as many as there are processors
+    /// Asked now and then, by every thread that works on the plan: true ends the work with TIDE_ERR_CANCELLED. A
+    /// heuristic's single pass and the verifier run to their ends. NULL: never.
+    bool (*is_cancelled)(void *ctx);
+    void *cancel_ctx;
 } tide_strategy_options;
 
 /**
@@ -275,13 +293,34 @@ typedef struct tide_strategy_options {
  * @param opt  NULL: all zero
  * @param out  owned: tide_memory_plan_destroy
  * @return TIDE_ERR_VERIFY when the verifier refuses what the strategy made; TIDE_ERR_NOT_IMPLEMENTED from a strategy
- *         that cannot keep fixed offsets; TIDE_ERR_OVERFLOW when the sizes pass 2^63 - 1; TIDE_ERR_NOMEM
+ *         that cannot keep fixed offsets; TIDE_ERR_OVERFLOW when the sizes pass 2^63 - 1; TIDE_ERR_CANCELLED when
+ *         opt->is_cancelled said so; TIDE_ERR_NOMEM. *out is made by success alone
  *
  * Costs about O(n log n) for heuristics. "search" ends when its plan is proven, otherwise with its limits: some seconds
  * for ten thousand lifetimes that leave no room. It starts opt->n_threads threads and has joined them when it returns.
  */
 tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strategy, const tide_strategy_options *opt,
                            tide_memory_plan **out, tide_error *err) TIDE_NODISCARD;
+
+/// How good the offsets of tide_plan_arrays are; the fields are those of tide_memory_plan.
+typedef struct tide_plan_result {
+    uint64_t bytes, proved_bytes, naive_bytes;
+} tide_plan_result;
+
+/**
+ * The same with numbers alone, for other languages (examples/python): lifetime i needs sizes[i] bytes from step
+ * begins[i] to before ends[i], all on one device and of one kind, and gets offsets[i]. The strategy is the default one.
+ *
+ * @param n              of each array; 0 is a plan of 0 bytes
+ * @param aligns         powers of two; NULL: 64 each
+ * @param time_limit_ns  0: no clock ends it, and the offsets are the same on every machine
+ * @param offsets        out: [n]
+ * @param result         out; may be NULL
+ * @return as tide_lifetimes_add, which calls a lifetime by its number, and tide_plan_make
+ */
+tide_status tide_plan_arrays(size_t n, const uint64_t *sizes, const uint64_t *aligns, const int64_t *begins,
+                             const int64_t *ends, uint64_t time_limit_ns, uint64_t *offsets, tide_plan_result *result,
+                             tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

@@ -7,8 +7,9 @@
 //     tide_observer to_recorder = tide_recorder_observer(recorder);
 //     tide_instrumented_create(allocator, &to_recorder, &recorded, &err);    allocators of tidemark's: their blocks are
 //                                                                            heard by themselves (tidemark/memory.h)
-//     to_recorder.on_memory(to_recorder.self, &event);                       allocators of your own: tell of each block
-//     tide_scope_enter(&scope, &to_recorder); … tide_scope_leave(…);         who works now: an operator, a request
+//     tide_recorder_alloc(recorder, TIDE_KIND_WORKSPACE, p, bytes, "conv1"); allocators of your own: tell of each block
+//     tide_recorder_free(recorder, p);
+//     tide_recorder_enter(recorder, &scope); … tide_recorder_leave(…);       who works now: an operator, a request
 //     tide_recorder_mark(recorder, "warm");                                  a moment with a name
 //     tide_recorder_close(recorder, &err);
 //
@@ -131,9 +132,9 @@ tide_status tide_recorder_close(tide_recorder *r, tide_error *err) TIDE_NODISCAR
 void tide_recorder_abandon(tide_recorder *r);
 
 /**
- * What to hand events to; a value, valid until close. Thread-safe, takes no lock once a thread has its ring; never
- * fails the caller. Events with t_ns 0 get the time at which they arrive (the observer has no_time set: callers need
- * not read a clock).
+ * What to hand events to; a value, valid until close. Of NULL one that hears nothing. Thread-safe, takes no lock once a
+ * thread has its ring; never fails the caller. Events with t_ns 0 get the time at which they arrive (the observer has
+ * no_time set: callers need not read a clock).
  *
  * Impossible events (a kind or operation outside the list, a number beyond 2^63 - 1, a block number beyond 2^48) are
  * refused and reported by close. Events that contradict each other (a block allocated twice, freed twice, freed without
@@ -149,7 +150,57 @@ void tide_recorder_abandon(tide_recorder *r);
  */
 tide_observer tide_recorder_observer(tide_recorder *r);
 
-/// A moment with a name (copied), between the events: two of them can be compared later. Costs an event.
+// ---- telling of memory of your own ----
+
+/// For the compiler: what parameter `i` points to is not looked at, so that it need not be initialised.
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11 && !defined(TIDE_RECORD_NO_INLINE)
+#define TIDE_READS_NOTHING(i) __attribute__((access(none, i)))
+#else
+#define TIDE_READS_NOTHING(i)
+#endif
+
+//
+// For a program whose allocators are its own. `r` may be NULL in all of these: then nothing is recorded, and the call
+// costs about a nanosecond, so that it may stand in a program that seldom records. They never fail their caller.
+// Memory that ran out for the list of live addresses, and what the observer refuses, is reported by close.
+
+/**
+ * `bytes` at `address` belong to the program now; a block from here until tide_recorder_free. Tell of it after the
+ * memory was got, and of a free before it is given back: by then another thread may have the address. A realloc is a
+ * free and an allocation.
+ *
+ * @param address  NULL: nothing is recorded, as of an allocation that failed. One that is live already is noted as a
+ *                 problem, and the older block as freed here
+ * @param tag      what it is for, as traces show it; copied; may be NULL
+ *
+ * Costs an event, and an entry in a list of the live addresses: some 50 ns and 64 bytes of memory.
+ */
+void tide_recorder_alloc(tide_recorder *r, tide_memory_kind kind, const void *address, uint64_t bytes, const char *tag)
+    TIDE_READS_NOTHING(3);
+/// The block at `address` is given back. NULL: nothing, as with free. An address at which no block is live is noted as
+/// a problem: a double free, a free of what was never allocated, or a block that was there before recording began.
+void tide_recorder_free(tide_recorder *r, const void *address);
+/**
+ * The same by block, where the program has a place to keep `e` as long as the block lives, and for all that happens to
+ * memory beside blocks: segments, failed attempts, what a device has in use. Sets the operation, the thread, its scope
+ * and, for TIDE_MEM_ALLOC and TIDE_MEM_SEGMENT_ALLOC, a new block number. Give the same event back with
+ * TIDE_MEM_FREE_REQUESTED, TIDE_MEM_FREE_COMPLETED and TIDE_MEM_SEGMENT_FREE.
+ *
+ * @param e  filled in as far as the program knows: device, kind, bytes (reserved_bytes 0: as requested), address,
+ *           allocator, tag; its time is set to 0, now, before it is told. The observer takes events with a time of
+ *           their own
+ *
+ * Costs an event; takes no lock.
+ */
+void tide_recorder_tell(tide_recorder *r, tide_memory_op op, tide_memory_event *e);
+/// As tide_scope_enter and tide_scope_leave with the observer of `r`; where that is NULL the scope is not entered at
+/// all.
+void tide_recorder_enter(tide_recorder *r, tide_scope *scope);
+/// The other end of it: the same `r` as when it was entered.
+void tide_recorder_leave(tide_recorder *r, tide_scope *scope);
+
+/// A moment with a name (copied), between the events: two of them can be compared later. Costs an event. `r` may be
+/// NULL.
 void tide_recorder_mark(tide_recorder *r, const char *name);
 /// Wait until all events before this call are in the file, for other readers of it. @return as tide_recorder_close
 tide_status tide_recorder_flush(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
@@ -199,6 +250,28 @@ tide_status tide_recorder_put_meta(tide_recorder *r, const char *key, const char
 /// "PROGRAM collect TRACE ...", and then this collects, and ends the process. Without it a recorder that would start
 /// the program itself is refused: it might do anything, twice. With argc 0 it only says that main knows what to do.
 void tide_collector_hook(int argc, char **argv);
+
+// ---- where nothing is recorded ----
+
+// With gcc the calls that take a recorder of NULL look at it in the program itself, and call the library for another
+// one: a program that does not record pays a comparison. (clang takes two names of one symbol for one function.) The
+// functions are those above; TIDE_RECORD_NO_INLINE leaves it to them.
+#if defined(__GNUC__) && !defined(__clang__) && defined(__ELF__) && !defined(TIDE_RECORD_NO_INLINE)
+#define TIDE_UNLESS_NULL(name, attribute, parameters, arguments)                                                       \
+    void name##_called parameters __asm__(#name) attribute;                                                            \
+    extern inline __attribute__((gnu_inline, always_inline)) void name parameters {                                    \
+        if (r != NULL) name##_called arguments;                                                                        \
+    }
+TIDE_UNLESS_NULL(tide_recorder_alloc, TIDE_READS_NOTHING(3),
+                 (tide_recorder * r, tide_memory_kind kind, const void *address, uint64_t bytes, const char *tag),
+                 (r, kind, address, bytes, tag))
+TIDE_UNLESS_NULL(tide_recorder_free, , (tide_recorder * r, const void *address), (r, address))
+TIDE_UNLESS_NULL(tide_recorder_tell, , (tide_recorder * r, tide_memory_op op, tide_memory_event *e), (r, op, e))
+TIDE_UNLESS_NULL(tide_recorder_enter, , (tide_recorder * r, tide_scope *scope), (r, scope))
+TIDE_UNLESS_NULL(tide_recorder_leave, , (tide_recorder * r, tide_scope *scope), (r, scope))
+TIDE_UNLESS_NULL(tide_recorder_mark, , (tide_recorder * r, const char *name), (r, name))
+#undef TIDE_UNLESS_NULL
+#endif
 
 #ifdef __cplusplus
 }

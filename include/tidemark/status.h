@@ -14,7 +14,7 @@
 //     results     what an `out` parameter points to counts only after TIDE_OK
 //     errors      by the returned status. Memory that runs out is TIDE_ERR_NOMEM everywhere; nothing ends the process.
 //                 What no call can return (a disk that is full while a program is recorded) is one line on standard
-//                 error
+//                 error, or where tide_set_messages says
 //     threads     any thread may call. Allocators, blocks and a recorder take calls of several threads at once; all
 //                 else is used by one at a time
 //     costs       a call that says nothing of its cost takes the same short time whatever it is given
@@ -88,6 +88,12 @@ typedef struct tide_error {
 const char *tide_status_name(tide_status st);
 /// The sentence of `st`, for example "out of memory". Static text.
 const char *tide_status_text(tide_status st);
+
+/// Gets a line without its end, about something that no call can return. Any thread; it must not call tidemark.
+typedef void (*tide_message_fn)(void *ctx, const char *line);
+/// Where such lines go; NULL: nowhere. "tidemark: LINE" on standard error when it was never called. Call it before the
+/// other functions, from one thread.
+void tide_set_messages(tide_message_fn fn, void *ctx);
 
 #ifdef __cplusplus
 }

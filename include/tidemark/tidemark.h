@@ -7,6 +7,7 @@
 //     record.h   keep what happens to memory in a trace file
 //     trace.h    read one: runs, kinds, blocks, who was live when, peaks
 //     plan.h     lifetimes in, memory plan out
+//     version.h  of the headers and of the library
 #ifndef TIDEMARK_TIDEMARK_H
 #define TIDEMARK_TIDEMARK_H
 
@@ -15,5 +16,6 @@
 #include "tidemark/record.h"
 #include "tidemark/status.h"
 #include "tidemark/trace.h"
+#include "tidemark/version.h"
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "planner/cancel.h"
 #include "planner/strategies/orders.h"
 
 enum { MAX_MOVES = 3 }; // in one step
@@ -16,7 +17,7 @@ enum { MAX_MOVES = 3 }; // in one step
 bool tide__local_is_over(const tide_local_budget *b) {
     if (b->node_limit != 0 && b->n_nodes >= b->node_limit) return true;
     if (b->stop != NULL && atomic_load_explicit(b->stop, memory_order_relaxed)) return true;
-    return b->deadline_ns != 0 && tide_now_ns() >= b->deadline_ns;
+    return tide__is_late(b->deadline_ns);
 }
 
 static void climber_deinit(tide_climber *c) {

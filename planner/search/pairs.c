@@ -17,6 +17,7 @@
 // Source: branching on disjunctions with bounds propagation, as in disjunctive scheduling (Carlier & Pinson 1989),
 // with offsets for times and stiff shapes for jobs.
 #include "planner/search/pairs.h"
+#include "planner/cancel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -507,8 +508,8 @@ static tide_status run(search *s, uint64_t capacity_bytes, uint64_t max_nodes, u
     while (choose(s, &c)) {
         *answer = TIDE_PAIRS_LIMIT;
         if (*n_nodes - from >= max_nodes) return TIDE_OK;
-        if (deadline_ns != 0 && *n_nodes >= next_check) {
-            if (tide_now_ns() >= deadline_ns) return TIDE_OK;
+        if (*n_nodes >= next_check) {
+            if (tide__is_late(deadline_ns)) return TIDE_OK;
             next_check = *n_nodes + NODES_PER_CHECK;
         }
         *answer = TIDE_PAIRS_NONE;
@@ -605,12 +606,12 @@ static tide_status lower_best(improver *m, uint64_t max_nodes, tide_pairs_answer
 static tide_status improve(improver *m, tide_error *err) {
     enum { FIRST_NODES = 2000 };
     tide_pairs_answer up = TIDE_PAIRS_NONE, down = TIDE_PAIRS_LIMIT;
-    for (uint64_t n = FIRST_NODES; !is_done(m) && m->n_nodes < m->max_nodes; n *= 2) {
+    for (uint64_t n = FIRST_NODES; !is_done(m) && m->n_nodes < m->max_nodes && !tide__is_cancelled(); n *= 2) {
         const uint64_t before = m->n_nodes;
         const uint64_t at = m->capacity_bytes != 0 ? m->capacity_bytes : m->best->proved_bytes;
         TIDE_TRY(probe(m, at, n, &up, err));
         if (m->capacity_bytes == 0 && !is_done(m)) TIDE_TRY(lower_best(m, n, &down, err));
-        if (m->n_nodes == before && up == TIDE_PAIRS_LIMIT) break; // the deadline is over
+        if (m->n_nodes == before && up == TIDE_PAIRS_LIMIT) break; // the time is over
         if (n > UINT64_MAX / 4) break;
     }
     return TIDE_OK;

@@ -15,6 +15,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "planner/cancel.h"
 #include "planner/search/search_state.h"
 
 // ---- a batch: a handful of probes on several threads ----
@@ -36,6 +37,7 @@ typedef struct batch {
     _Atomic uint32_t next;
     _Atomic uint32_t winner; ///< lowest so far
     atomic_bool no_memory;
+    tide__cancel *cancel; ///< of the plan that it works for; NULL: none
 } batch;
 
 /// Job `k` has an answer: those after it are not needed.
@@ -65,6 +67,7 @@ enum { STACK_BYTES_PER_NODE = 1024, FEW_ITEMS = 4000 };
 static void *work_aside(void *arg) {
     batch *b = arg;
     tide_sky_tree *tree;
+    tide__cancel_work_for(b->cancel);
     // Without memory the other threads do it, if there is one that surely can.
     if (tide__sky_tree_create(b->part, &tree, NULL) != TIDE_OK) {
         if (b->part->n > FEW_ITEMS) atomic_store(&b->no_memory, true);
@@ -107,7 +110,7 @@ static uint32_t threads_for(const search_job *jobs, uint32_t n_jobs, uint32_t n_
  */
 static tide_status run_probes(const tide_sky_part *part, search_job *jobs, uint32_t n_jobs, uint32_t n_threads,
                               uint32_t *winner, tide_error *err) {
-    batch b = {.part = part, .jobs = jobs, .n_jobs = n_jobs};
+    batch b = {.part = part, .jobs = jobs, .n_jobs = n_jobs, .cancel = tide__cancel_current()};
     atomic_init(&b.winner, n_jobs);
     for (uint32_t k = 0; k < n_jobs; k++) {
         atomic_init(&jobs[k].stop, false);

@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "planner/cancel.h"
 
 // ---- limits and the best plan ----
 
@@ -29,7 +30,7 @@ void tide__search_spend(tide_search *s, uint64_t n_nodes, uint64_t work_each) {
 
 bool tide__search_is_over(const tide_search *s) {
     if (s->n_nodes >= s->node_limit || s->n_work >= s->work_limit) return true;
-    return s->deadline_ns != 0 && tide_now_ns() >= s->deadline_ns;
+    return tide__is_late(s->deadline_ns);
 }
 
 bool tide__search_is_done(const tide_search *s) {

@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "planner/cancel.h"
 
 // ---- memory of the path ----
 
@@ -115,7 +116,7 @@ bool tide__sky_is_over(tide_sky_tree *t) {
     if (p->work_limit != 0 && t->n_work >= p->work_limit) t->is_cut = true;
     if (t->n_nodes % LOOK_UP_EVERY == 0) {
         if (p->stop != NULL && atomic_load_explicit(p->stop, memory_order_relaxed)) t->is_cut = true;
-        if (p->deadline_ns != 0 && tide_now_ns() >= p->deadline_ns) t->is_cut = true;
+        if (tide__is_late(p->deadline_ns)) t->is_cut = true;
     }
     if (!t->is_cut) t->n_nodes++;
     return t->is_cut;

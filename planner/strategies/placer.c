@@ -9,6 +9,7 @@
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
+#include "planner/cancel.h"
 #include "planner/strategies/space.h"
 
 enum { PLACED_PER_LOOK = 256 }; // at clock and stop flag
@@ -137,7 +138,7 @@ static uint64_t put_fixed(tide_placer *placer, uint64_t *offsets) {
 static bool is_over(const tide_placer_limits *limits, size_t k) {
     if (k % PLACED_PER_LOOK != 0) return false;
     if (limits->stop != NULL && atomic_load_explicit(limits->stop, memory_order_relaxed)) return true;
-    return limits->deadline_ns != 0 && tide_now_ns() >= limits->deadline_ns;
+    return tide__is_late(limits->deadline_ns);
 }
 
 uint64_t tide__placer_run_within(tide_placer *placer, const uint32_t *order, tide_gap_rule rule,

@@ -39,6 +39,9 @@ void tide__feed_scope(tide__feed *f, const tide_scope_event *e);
 /// begin is refused where the drain does not move. One thread at a time.
 void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns);
 
+/// Something cannot be put in: counted, and the first one is kept with its reason for tide__feed_error. Any thread.
+void tide__feed_refuse(tide__feed *f, tide_status st, const char *what);
+
 /// Called when a ring is full and nothing moves, and by tide__feed_check: whether a drain is still there. Returns false
 /// when it is known to be gone for good. Set before the first event; NULL: believed.
 void tide__feed_set_watch(tide__feed *f, bool (*drain_lives)(void *ctx), void *ctx);

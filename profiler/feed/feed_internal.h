@@ -181,9 +181,6 @@ void tide__feed_file_close(tide__feed *f, bool remove);
 
 // ---- feed_names.c ----
 
-/// Count something that was not taken; the message of the first one is kept.
-void tide__feed_refuse(tide__feed *f, tide_status st, const char *what);
-
 /// The record of (type, payload): found, or made and put into the log. NULL: refused.
 const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, const void *payload, size_t bytes);
 /// Log the name of the calling thread.

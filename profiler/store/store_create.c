@@ -16,11 +16,11 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
-#include "core/base/version.h"
 #include "profiler/event.h"
 #include "profiler/feed/format.h"
 #include "profiler/feed/reader.h"
 #include "profiler/store/store.h"
+#include "tidemark/version.h"
 
 /// What SQLite puts beside a file. A log that is left beside a new file of the same name would be played into it.
 static const char *const companions[] = {"-wal", "-shm", "-journal"};

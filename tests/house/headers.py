@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-HEADERS = ["memory.h", "plan.h", "record.h", "status.h", "tidemark.h", "trace.h"]
+HEADERS = ["memory.h", "plan.h", "record.h", "status.h", "tidemark.h", "trace.h", "version.h"]
 FLOORS = ("core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "mpi")
 STANDARD = {"assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "locale.h", "math.h",
             "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
@@ -41,8 +41,10 @@ def functions(text):
         yield m.group(1), before.startswith("///") or before.endswith("*/")
 
 
-def foreign_includes(text):
+def foreign_includes(text, is_cxx=False):
     for what in INCLUDE.findall(text):
+        if is_cxx and re.fullmatch(r"<[a-z_]+>", what): # C++'s own have no ending
+            continue
         name = re.fullmatch(r'<([^>]*)>|"tidemark/([^"]*)"', what)
         if what != USERS_OWN and not (name and (name.group(1) in STANDARD or name.group(2) in HEADERS)):
             yield what
@@ -89,11 +91,12 @@ def second_declarations(root, names):
                     yield f"{path.relative_to(root)} declares {m.group(1)}, which is public"
 
 
-def example_faults(root, cc):
-    for path in sorted((root / "examples").glob("*.c")):
+def example_faults(root, cc, cxx):
+    for path in sorted((root / "examples").glob("*.c*")):
         text = path.read_text(encoding="utf-8")
-        yield from (f"examples/{path.name} includes {what}" for what in foreign_includes(text))
-        said = compiled([cc, "-std=c17", "-x", "c", "-fsyntax-only", f"-I{root / 'include'}"], text)
+        yield from (f"examples/{path.name} includes {what}" for what in foreign_includes(text, path.suffix == ".cpp"))
+        language = ["-std=c++17", "-x", "c++"] if path.suffix == ".cpp" else ["-std=c17", "-x", "c"]
+        said = compiled([cxx if path.suffix == ".cpp" else cc, *language, "-fsyntax-only", f"-I{root / 'include'}"], text)
         if said:
             yield f"examples/{path.name} does not compile with the public headers alone:\n{said}"
 
@@ -125,7 +128,7 @@ def header_faults(root, cc, cxx, libraries):
 
 def main():
     root, cc, cxx, libraries = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], sys.argv[3], sys.argv[4:]
-    faults = [*header_faults(root, cc, cxx, libraries), *example_faults(root, cc)]
+    faults = [*header_faults(root, cc, cxx, libraries), *example_faults(root, cc, cxx)]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults")

@@ -16,7 +16,7 @@ FLOORS = ["core/base", "core/device", "cuda/kernels cuda/driver", "cuda/device",
           "tui reports gate", "cli cuda"]
 RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
 # Each public header, and the lowest floor that needs its types.
-PUBLIC = {"tidemark/status.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime",
+PUBLIC = {"tidemark/status.h": "core/base", "tidemark/version.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime",
           "tidemark/record.h": "profiler", "tidemark/trace.h": "profiler", "tidemark/tidemark.h": "cli"}
 INCLUDE = re.compile(r'^#include "([a-z]+/[^"]*)"', re.M)
 BANNED = re.compile(r"\b(?:sprintf|strcpy|strcat|gets|atoi|strtok)\(")

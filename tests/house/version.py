@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The version stands in core/base/version.h alone: what CMake and the program say is that one, the first head of
+"""The version stands in include/tidemark/version.h alone: what CMake and the program say is that one, the first head of
 CHANGELOG.md is about it, and no other file holds it. Usage: version.py SOURCE_DIR PROJECT_VERSION TIDEMARK"""
 import json
 import pathlib
@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-HEADER = "core/base/version.h"
+HEADER = "include/tidemark/version.h"
 TEXTS = {".c", ".h", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml", ".yml", ".1", ".css", ".js", ""}
 SKIPPED = {"build", ".git", "sample_graphs", "demo-out", "golden"}
 

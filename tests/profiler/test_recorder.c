@@ -3,10 +3,10 @@
 // The recorder: what is in the file is what was heard, while it records and afterwards, in one file of its own name.
 #include <pthread.h>
 
-#include "core/base/version.h"
 #include "profiler/query.h"
 #include "profiler/store/finish.h"
 #include "tests/profiler/trace_fixture.h"
+#include "tidemark/version.h"
 
 static int64_t sql_number(const char *path, const char *query) {
     sqlite3 *db = sql_open(path);
