@@ -173,7 +173,7 @@ tide_observer tide_recorder_observer(tide_recorder *r);
  *                 problem, and the older block as freed here
  * @param tag      what it is for, as traces show it; copied; may be NULL
  *
- * Costs an event, and an entry in a list of the live addresses: some 50 ns and 64 bytes of memory.
+ * Costs an event, and an entry in a list of the live addresses: two to three times an event, and 64 bytes of memory.
  */
 void tide_recorder_alloc(tide_recorder *r, tide_memory_kind kind, const void *address, uint64_t bytes, const char *tag)
     TIDE_READS_NOTHING(3);
