@@ -12,8 +12,8 @@ set -eu
 build="gcc g++ libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
 libjansson-dev libsqlite3-dev libzstd-dev liblz4-dev zlib1g-dev libncurses-dev libtomlplusplus-dev"
 tests="libcmocka-dev libonnx-testdata sqlite3 zstd lz4 tmux python3 chromium chromium-driver python3-jsonschema python3-yaml
-libxml2-utils openmpi-bin libopenmpi-dev qemu-user"
-bench="libmimalloc-dev libjemalloc-dev heaptrack"
+libxml2-utils openmpi-bin libopenmpi-dev qemu-user man-db mandoc fish"
+bench="libmimalloc-dev libjemalloc-dev heaptrack zsh"
 
 case "${1:-build}" in
 build) wanted=$build ;;

@@ -23,7 +23,7 @@ class Commands(Case):
         self.assertEqual(run().returncode, 2)
         self.assertIn("tidemark ", self.ok("--version").stdout)
         self.assertEqual(self.json("--version")["schema"], "tidemark.version")
-        for name in ("plan", "run", "compare", "record", "import", "merge", "trace", "replay", "tui", "report", "check", "sweep", "export", "allocators", "devices",
+        for name in ("demo", "help", "plan", "run", "compare", "record", "import", "merge", "trace", "replay", "tui", "report", "check", "sweep", "export", "allocators", "devices",
                      "operators", "collect"):
             self.assertIn(f"usage: tidemark {name}", self.ok(name, "--help").stdout)
             self.refused(2, name, "--no-such-option", says=["no-such-option", f"tidemark {name} --help"])

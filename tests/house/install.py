@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""`cmake --install` puts the program, its man page, its plug-ins and the public headers under a prefix, and nothing else.
+"""`cmake --install` puts the program, its pages of the manual, completion for three shells, its plug-ins and the public headers
+under a prefix, and nothing else.
 Usage: install.py CMAKE BUILD_DIR LIBDIR HAS_MPI HAS_CUDA (0 or 1)"""
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +13,12 @@ from headers import HEADERS
 
 def main():
     cmake, build, libdir, has_mpi, has_cuda = sys.argv[1:6]
-    wanted = {"bin/tidemark", "share/man/man1/tidemark-tui.1", *(f"include/tidemark/{name}" for name in HEADERS)}
+    program = pathlib.Path(build) / "cli" / "tidemark"
+    listed = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout.split("\n\n")[2]
+    commands = re.findall(r"(?m)^  (\w+) +\w", listed)
+    wanted = {"bin/tidemark", "share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
+              "share/fish/vendor_completions.d/tidemark.fish", "share/man/man1/tidemark.1",
+              *(f"share/man/man1/tidemark-{name}.1" for name in commands), *(f"include/tidemark/{name}" for name in HEADERS)}
     if has_mpi == "1":
         wanted.add(f"{libdir}/tidemark/tidemark_mpi.so")
     if has_cuda == "1":
