@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build demo test conformance asan tsan valgrind bench gpu-test soak clean
+.PHONY: all build demo pictures test conformance asan tsan valgrind bench gpu-test soak clean
 
 all: build
 
@@ -8,9 +8,13 @@ build:
 	@cmake --preset release
 	@cmake --build --preset release
 
-# The main job on a graph of sample_graphs/: every strategy, naive and planned runs, trace, HTML and CSV.
+# The main job on a network that is built in, into a fresh folder (tidemark demo).
 demo: build
-	@scripts/demo.sh build/release/cli/tidemark
+	@build/release/cli/tidemark demo
+
+# The pictures of README.md (scripts/pictures.sh).
+pictures: build
+	@scripts/pictures.sh build/release/cli/tidemark
 
 # The unit tests under AddressSanitizer and UBSan; then, in Release with warnings as errors, those of operators and
 # runtime once more, the program as its users run it, and the house. ctest's closing line comes last.
@@ -92,4 +96,4 @@ soak:
 	@TIDE_SOAK=1 ctest --preset test
 
 clean:
-	rm -rf build demo-out
+	rm -rf build

@@ -147,6 +147,13 @@ class Shell(Case):
 
 # ---- the lines ----
 
+@line("tidemark demo")
+def _(t, typed):
+    shown = t.type(f"TMPDIR={t.dir} {typed}")
+    folder = re.search(r"(?m)^\$ cd (\S+)$", shown)[1]
+    t.assertEqual(len(os.listdir(folder)), 4)  # tests/cli/demo.py looks into them
+
+
 @line("tidemark plan --all model.onnx")
 def _(t, typed):
     rows = re.findall(r"(?m)^(\S+) +(?:offsets|pools) +(\d+) ", t.type(typed))

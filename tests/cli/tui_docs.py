@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Documents of the terminal view say what it does: every ```console block of docs/tui.md and the README is run and compared.
+"""Documents of the terminal view say what it does: every ```console block of docs/tui.md is run and compared.
 TIDE_UPDATE_DOCS=1 writes what the program says into them instead."""
 import os
 import pathlib
@@ -70,10 +70,6 @@ class Documents(Case):
     @unittest.skipIf(scratch.why_other(), scratch.why_other())
     def test_the_pages_blocks(self):
         self.check_page("docs/tui.md", 8)
-
-    @unittest.skipIf(scratch.why_other(), scratch.why_other())
-    def test_the_readmes_block(self):
-        self.check_page("README.md", 1)
 
     def questions(self):
         """Rows of the table: number, files, keys, answers."""
