@@ -1,5 +1,6 @@
 #!/bin/sh
-# Install what tidemark needs and this machine lacks, from Debian's packages.
+# Install what tidemark needs and this machine lacks, from Debian's packages. On another system say what is missing, and stop
+# for nothing else (probes.sh).
 #
 #   scripts/deps.sh          what building and running needs
 #   scripts/deps.sh test     the same and what the test suite needs
@@ -30,9 +31,11 @@ list)
     ;;
 esac
 
+# Another system: nothing is installed, and what is there is found as CMake will find it.
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    if missing=$("$(dirname "$0")/probes.sh" "${1:-build}"); then exit 0; fi
     echo "tidemark: this is not a Debian-like system; please install what corresponds to these Debian packages:" >&2
-    echo "    "$wanted >&2
+    echo "$missing" >&2
     exit 1
 fi
 
