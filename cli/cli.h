@@ -48,8 +48,10 @@ extern const cli_command cli_command_plan, cli_command_run, cli_command_compare,
     cli_command_devices, cli_command_operators, cli_command_record, cli_command_replay, cli_command_trace,
     cli_command_import, cli_command_merge, cli_command_demo, cli_command_help, cli_command_collect;
 
-/// All commands, in the order in which they are listed; ends with NULL.
-extern const cli_command *const cli_commands[];
+/// All commands, in the order in which they are listed; ends with NULL. A command that wants to know others asks
+/// cli_commands, which main sets to it.
+extern const cli_command *const cli_command_table[];
+extern const cli_command *const *cli_commands;
 /// Whether the command is one that tidemark starts itself: no page and no completion names it.
 bool cli_command_is_internal(const cli_command *cmd);
 /// @return NULL: there is none of that name

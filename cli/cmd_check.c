@@ -53,7 +53,7 @@ static const char help[] =
     "  --no-summary        do not append Markdown to $GITHUB_STEP_SUMMARY\n\n"
     "How FILEs are planned and run:\n"
     "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place,\n"
-    "  --no-parts, --no-order, --allow-recompute P, --seed N\n"
+    "  --no-parts, --no-order, --allow-recompute P, --seed N, --own-memory SIZE, --fold-limit SIZE, --weights W\n"
     "                      as of tidemark plan\n"
     "  --intra-threads N   threads of each kernel, as of tidemark plan; also with a configuration\n"
     "  --node-limit N      steps that strategy search may take (default 20000); no clock and no threads decide here\n"

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of commands, and what is said of all of them. See cli.h.
+// What is said of all commands together, and finding one. See cli.h; the table of them is command_table.c.
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "core/base/nearest.h"
 
-const cli_command *const cli_commands[] = {
-    &cli_command_demo,      &cli_command_plan,       &cli_command_run,
-    &cli_command_compare,   &cli_command_record,     &cli_command_import,
-    &cli_command_merge,     &cli_command_trace,      &cli_command_replay,
-    &cli_command_tui,       &cli_command_report,     &cli_command_diff,
-    &cli_command_check,     &cli_command_sweep,      &cli_command_export,
-    &cli_command_help,      &cli_command_allocators, &cli_command_devices,
-    &cli_command_operators, &cli_command_collect,    NULL,
-};
-enum { N_COMMANDS = sizeof cli_commands / sizeof cli_commands[0] - 1 };
+static const cli_command *const none[] = {NULL};
+const cli_command *const *cli_commands = none;
 
 const cli_exit_meaning cli_exit_meanings[] = {
     {CLI_EXIT_OK, "ok", "all is well"},
@@ -36,25 +28,27 @@ const cli_exit_meaning cli_exit_meanings[] = {
 bool cli_command_is_internal(const cli_command *cmd) { return strncmp(cmd->what, "(internal)", 10) == 0; }
 
 const cli_command *cli_command_find(const char *name) {
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
         if (strcmp(cli_commands[i]->name, name) == 0) return cli_commands[i];
     }
     return NULL;
 }
 
 static const char *command_at(const void *ctx, size_t i) {
-    const cli_command *cmd = ((const cli_command *const *)ctx)[i];
+    const cli_command *const cmd = ((const cli_command *const *)ctx)[i];
     return cli_command_is_internal(cmd) ? NULL : cmd->name;
 }
 
 int cli_no_command(const char *word) {
     char clean[64];
-    const char *meant = tide_nearest_word(word, command_at, cli_commands, N_COMMANDS);
+    size_t n = 0;
+    while (cli_commands[n] != NULL) n++;
+    const char *meant = tide_nearest_word(word, command_at, cli_commands, n);
     fprintf(stderr, "error: there is no command '%s'\nhint: ", cli_clean(word, clean, sizeof clean));
     if (meant != NULL) fprintf(stderr, "did you mean '%s'? ", meant);
     fputs("the commands are", stderr);
     const char *before = "";
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
         if (cli_command_is_internal(cli_commands[i])) continue;
         fprintf(stderr, "%s %s", before, cli_commands[i]->name);
         before = ",";
@@ -70,7 +64,7 @@ void cli_print_commands(FILE *to) {
           "by\n"
           "content, not by name.\n\n",
           to);
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
         if (!cli_command_is_internal(cli_commands[i]))
             fprintf(to, "  %-11s %s\n", cli_commands[i]->name, cli_commands[i]->what);
     }

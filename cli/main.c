@@ -121,6 +121,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
     watch_endings();
     cli_log_notes(false);
+    cli_commands = cli_command_table;
     tide_collector_hook(0, NULL); // cmd_collect.c is what run and compare start this program as
     const int code = cli_final_code(dispatch(argc, argv));
     cli_log_rest();
