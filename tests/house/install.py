@@ -27,6 +27,9 @@ def main():
         subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         root = pathlib.Path(prefix)
         found = {p.relative_to(root).as_posix() for p in root.rglob("*") if not p.is_dir()}
+        package = root / "usr"  # what a package is made of
+        subprocess.run([cmake, "--install", build, "--prefix", package], check=True, stdout=subprocess.DEVNULL)
+        of_zsh = [p.parent.name for p in package.rglob("_tidemark")]
         said = subprocess.run([root / "bin/tidemark", "--version"], check=False, capture_output=True, text=True).stdout
     for name in sorted(wanted - found):
         print(f"{name} is not installed")
@@ -34,8 +37,11 @@ def main():
         print(f"{name} is installed")
     if not said.startswith("tidemark "):
         print(f"the installed program says {said!r}")
+    wanted_zsh = ["vendor-completions" if pathlib.Path("/etc/debian_version").exists() else "site-functions"]
+    if of_zsh != wanted_zsh:
+        print(f"below /usr the completion of zsh is in {of_zsh}, not in {wanted_zsh}")
     print(f"{len(found)} files")
-    return 0 if found == wanted and said.startswith("tidemark ") else 1
+    return 0 if found == wanted and of_zsh == wanted_zsh and said.startswith("tidemark ") else 1
 
 
 if __name__ == "__main__":
