@@ -28,6 +28,7 @@ enum {
 typedef enum cli_operands {
     CLI_OPERANDS_NONE,
     CLI_OPERANDS_FILES,
+    CLI_OPERANDS_FOLDER,
     CLI_OPERANDS_WORDS,    ///< names that only the command knows
     CLI_OPERANDS_COMMANDS, ///< one of tidemark's commands
     CLI_OPERANDS_PROGRAM,  ///< another program and its own arguments

@@ -28,7 +28,7 @@ static const struct option option_table[] = {
 
 static int run(int argc, char **argv);
 const cli_command cli_command_demo = {"demo", "[OPTION…] [DIR]", "Show the main job on a network that is built in",
-                                      help,   option_table,      CLI_OPERANDS_FILES,
+                                      help,   option_table,      CLI_OPERANDS_FOLDER,
                                       run};
 
 /// One command with what it is good for. `terminal`: only with one (1), only without (-1), or in any case (0).

@@ -114,12 +114,17 @@ static void bash_value(const entry *e, tide_text *out) {
 
 static void bash_values(const cli_command *cmd, tide_text *out) { each_option(cmd, bash_value, out); }
 
+/// Files are what readline completes where nothing is proposed.
 static void bash_operands(const cli_command *cmd, tide_text *out) {
-    if (cmd->operands == CLI_OPERANDS_FILES) return;
-    const char *const what = cmd->operands == CLI_OPERANDS_COMMANDS  ? "_tidemark_words \"$commands\""
-                             : cmd->operands == CLI_OPERANDS_PROGRAM ? "_tidemark_program \"$COMP_CWORD\""
-                                                                     : "compopt +o default";
-    tide_text_addf(out, "    %s) %s ;;\n", cmd->name, what);
+    static const char *const actions[] = {
+        [CLI_OPERANDS_NONE] = "compopt +o default",
+        [CLI_OPERANDS_FILES] = NULL,
+        [CLI_OPERANDS_FOLDER] = "compopt -o dirnames +o default",
+        [CLI_OPERANDS_WORDS] = "compopt +o default",
+        [CLI_OPERANDS_COMMANDS] = "_tidemark_words \"$commands\"",
+        [CLI_OPERANDS_PROGRAM] = "_tidemark_program \"$COMP_CWORD\"",
+    };
+    if (actions[cmd->operands] != NULL) tide_text_addf(out, "    %s) %s ;;\n", cmd->name, actions[cmd->operands]);
 }
 
 void cli_completion_bash(tide_text *out) {
@@ -181,6 +186,7 @@ static void zsh_options(const cli_command *cmd, tide_text *out) {
     static const char *const operands[] = {
         [CLI_OPERANDS_NONE] = "",
         [CLI_OPERANDS_FILES] = " \\\n      '*:FILE:_files'",
+        [CLI_OPERANDS_FOLDER] = " \\\n      '1:DIR:_files -/'",
         [CLI_OPERANDS_WORDS] = " \\\n      '*:name: '",
         [CLI_OPERANDS_COMMANDS] = " \\\n      '1: :_tidemark_commands'",
         [CLI_OPERANDS_PROGRAM] = " \\\n      '(-):command: _command_names -e' '*::argument: _normal'",
@@ -224,6 +230,7 @@ static void fish_options(const cli_command *cmd, tide_text *out) {
     static const char *const operands[] = {
         [CLI_OPERANDS_NONE] = NULL,
         [CLI_OPERANDS_FILES] = "-F",
+        [CLI_OPERANDS_FOLDER] = "-a '(__fish_complete_directories)'",
         [CLI_OPERANDS_WORDS] = NULL,
         [CLI_OPERANDS_COMMANDS] = NULL, // below
         [CLI_OPERANDS_PROGRAM] = "-a '(__tidemark_program)'",

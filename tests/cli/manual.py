@@ -247,6 +247,7 @@ TYPED = [("tidemark pl", "an"),
          ("tidemark help exp", "ort"),
          ("tidemark report my_mod", "el.onnx"),
          ("tidemark run --input-dir my_fol", "der"),
+         ("tidemark demo my_", "folder"),
          ("tidemark record -o x.db -- tidemark_test_pro", "gram")]
 
 
