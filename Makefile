@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build install deb deb-test docs demo test conformance asan tsan valgrind bench gpu-test soak clean
+.PHONY: all build install deb deb-test docs demo pictures test conformance asan tsan valgrind bench gpu-test soak clean
 
 all: build
 
@@ -20,7 +20,7 @@ docs:
 
 # Packages for this Debian, in build/deb: tidemark, libtidemark0, libtidemark-dev, and debug symbols.
 deb:
-	@scripts/deps.sh build
+	@scripts/deps.sh deb
 	@cmake --preset deb
 	@cmake --build --preset deb
 	@python3 scripts/sbom.py "$$(sed -n 's/^#define TIDE_VERSION "\(.*\)"/\1/p' include/tidemark/version.h)" \
@@ -34,9 +34,13 @@ deb:
 deb-test: deb
 	@scripts/deb_root.sh build/deb
 
-# The main job on a graph of sample_graphs/: every strategy, naive and planned runs, trace, HTML and CSV.
+# The main job on a network that is built in, into a fresh folder (tidemark demo).
 demo: build
-	@scripts/demo.sh build/release/cli/tidemark
+	@build/release/cli/tidemark demo
+
+# The pictures of README.md (scripts/pictures.sh).
+pictures: build
+	@scripts/pictures.sh build/release/cli/tidemark
 
 # The unit tests under AddressSanitizer and UBSan; then, in Release with warnings as errors, those of operators and
 # runtime once more, the program as its users run it, and the house. ctest's closing line comes last.
@@ -118,4 +122,4 @@ soak:
 	@TIDE_SOAK=1 ctest --preset test
 
 clean:
-	rm -rf build demo-out
+	rm -rf build

@@ -171,7 +171,8 @@ static bool like_options(const char *word, const struct option *options, tide_te
 }
 
 /// `given` as it stands in the command line: "--thread=4".
-static void unknown_option(const cli_command *cmd, const char *given, const struct option *options) {
+static void unknown_option(const cli_command *cmd, const char *given) {
+    const struct option *const options = cmd->options;
     char word[64], clean[128];
     tide_text meant = {0};
     size_t n = 0;
@@ -187,7 +188,8 @@ static void unknown_option(const cli_command *cmd, const char *given, const stru
 }
 
 /// @param order  "+": the first operand ends the options; "": they may stand behind operands too
-static int next_option(const cli_command *cmd, int argc, char **argv, const struct option *options, const char *order) {
+static int next_option(const cli_command *cmd, int argc, char **argv, const char *order) {
+    const struct option *const options = cmd->options;
     opterr = 0;
     // The ':' makes a missing argument distinguishable. One-letter options are those the table knows.
     char shorts[32];
@@ -211,25 +213,19 @@ static int next_option(const cli_command *cmd, int argc, char **argv, const stru
         if (optopt > 0 && optopt < 128)
             cli_usage(cmd, "'-%c' is not an option of %s", optopt, cmd->name);
         else
-            unknown_option(cmd, argv[optind - 1], options);
+            unknown_option(cmd, argv[optind - 1]);
         return '?';
     }
     return c;
 }
 
-int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options) {
-    return next_option(cmd, argc, argv, options, "");
-}
+int cli_next_option(const cli_command *cmd, int argc, char **argv) { return next_option(cmd, argc, argv, ""); }
 
-int cli_next_own_option(const cli_command *cmd, int argc, char **argv, const struct option *options) {
-    return next_option(cmd, argc, argv, options, "+");
-}
+int cli_next_own_option(const cli_command *cmd, int argc, char **argv) { return next_option(cmd, argc, argv, "+"); }
 
 int cli_parse_json_alone(const cli_command *cmd, int argc, char **argv, bool *as_json) {
-    static const struct option table[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
     int c;
-    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(cmd, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c != 'j') return CLI_EXIT_USAGE;
         *as_json = true;

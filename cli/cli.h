@@ -24,18 +24,50 @@ enum {
     CLI_EXIT_OUTPUT = 8,       ///< an output could not be written, or not all of it: full disk, no right, no folder
 };
 
+/// What stands behind the options of a command, for completion.
+typedef enum cli_operands {
+    CLI_OPERANDS_NONE,
+    CLI_OPERANDS_FILES,
+    CLI_OPERANDS_FOLDER,
+    CLI_OPERANDS_WORDS,    ///< names that only the command knows
+    CLI_OPERANDS_COMMANDS, ///< one of tidemark's commands
+    CLI_OPERANDS_PROGRAM,  ///< another program and its own arguments
+} cli_operands;
+
 typedef struct cli_command {
     const char *name;
-    const char *args;                  ///< after the name in the usage line
-    const char *what;                  ///< one phrase for the list of commands
-    const char *help;                  ///< the options, ready to print
+    const char *args;             ///< after the name in the usage line
+    const char *what;             ///< one phrase for the list of commands
+    const char *help;             ///< the options, ready to print; cli/help_text.h reads it
+    const struct option *options; ///< up to one without a name; all but a few for tests are in `help`
+    cli_operands operands;
     int (*run)(int argc, char **argv); ///< argv[0] is the command's name; returns an exit code
 } cli_command;
 
 extern const cli_command cli_command_plan, cli_command_run, cli_command_compare, cli_command_tui, cli_command_report,
     cli_command_diff, cli_command_check, cli_command_sweep, cli_command_export, cli_command_allocators,
     cli_command_devices, cli_command_operators, cli_command_record, cli_command_replay, cli_command_trace,
-    cli_command_import, cli_command_merge, cli_command_collect;
+    cli_command_import, cli_command_merge, cli_command_demo, cli_command_help, cli_command_collect;
+
+/// All commands, in the order in which they are listed; ends with NULL. A command that wants to know others asks
+/// cli_commands, which main sets to it.
+extern const cli_command *const cli_command_table[];
+extern const cli_command *const *cli_commands;
+/// Whether the command is one that tidemark starts itself: no page and no completion names it.
+bool cli_command_is_internal(const cli_command *cmd);
+/// @return NULL: there is none of that name
+const cli_command *cli_command_find(const char *name);
+/// Print that `word` is no command, and the nearest one that is; returns CLI_EXIT_USAGE.
+int cli_no_command(const char *word);
+/// The list of commands with what each does.
+void cli_print_commands(FILE *to);
+/// What an exit code means, in two words and in a sentence.
+typedef struct cli_exit_meaning {
+    int code;
+    const char *brief, *text;
+} cli_exit_meaning;
+/// All of them; the last one has no words.
+extern const cli_exit_meaning cli_exit_meanings[];
 
 /// Log lines go to stderr: warnings, with `notes` also notes, and what $TIDEMARK_LOG asks for. While no other thread
 /// runs.
@@ -61,11 +93,12 @@ int cli_exit_code(tide_status st);
 /// cli_print_error and cli_exit_code in one.
 int cli_fail(const tide_error *err);
 
-/// Next option of `argv`, as getopt_long but with our words for an unknown one or a missing argument: those return
+/// Next option of `argv`, of those in `cmd->options`, as getopt_long but with our words for an unknown one or a missing
+/// argument: those return
 /// '?' after the message was printed. `--help` prints and returns 'h'. End: -1; operands start at optind.
-int cli_next_option(const cli_command *cmd, int argc, char **argv, const struct option *options);
+int cli_next_option(const cli_command *cmd, int argc, char **argv);
 /// The same, but the first operand ends the options: what follows belongs to another program.
-int cli_next_own_option(const cli_command *cmd, int argc, char **argv, const struct option *options);
+int cli_next_own_option(const cli_command *cmd, int argc, char **argv);
 
 /// Of a command that takes --json and nothing else. @return -1: go on; otherwise the exit code
 int cli_parse_json_alone(const cli_command *cmd, int argc, char **argv, bool *as_json);

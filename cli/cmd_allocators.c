@@ -14,12 +14,18 @@
 static int run_allocators(int argc, char **argv);
 
 enum { OPT_DEVICE = 3000, OPT_JSON };
-static const char help[] = "  --device D          those of one device, as `tidemark devices` lists them; it has to be "
-                           "there. Or sim: addresses without\n"
-                           "                      memory, for `tidemark replay`\n"
-                           "  --json              print the table as JSON\n";
-const cli_command cli_command_allocators = {"allocators", "[--device D] [--json]",
-                                            "Which allocator serves which memory kind", help, run_allocators};
+static const char help[] =
+    "  --device D          those of one device, as `tidemark devices` lists them; it has to be there. Or sim:\n"
+    "                      addresses without memory, for `tidemark replay`\n"
+    "  --json              print the table as JSON\n";
+static const struct option option_table[] = {{"device", required_argument, NULL, OPT_DEVICE},
+                                             {"json", no_argument, NULL, OPT_JSON},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
+const cli_command cli_command_allocators = {
+    "allocators",      "[--device D] [--json]", "Which allocator serves which memory kind", help, option_table,
+    CLI_OPERANDS_NONE, run_allocators};
 
 typedef struct options {
     bool has_device, as_json;
@@ -227,15 +233,11 @@ static int show_all(const options *o) {
 }
 
 static int run_allocators(int argc, char **argv) {
-    static const struct option table[] = {{"device", required_argument, NULL, OPT_DEVICE},
-                                          {"json", no_argument, NULL, OPT_JSON},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     const cli_command *cmd = &cli_command_allocators;
     options o = {.device = TIDE_CPU};
     tide_error err = TIDE_ERROR_INIT;
     int c;
-    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(cmd, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c != OPT_DEVICE && c != OPT_JSON) return CLI_EXIT_USAGE;
         if (c == OPT_JSON) o.as_json = true;

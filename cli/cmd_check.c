@@ -35,37 +35,66 @@ enum {
 };
 
 static const char help[] =
-    "  --config F          what is measured and what it may cost (default: tidemark.toml or tidemark.json here); or\n"
+    "  --config FILE       what is measured and what it may cost (default: tidemark.toml or tidemark.json here); or\n"
     "                      name FILEs: the default rules, and the options at the end say how they are planned\n"
-    "  --baseline B        hold against this instead of what the configuration names: a baseline file, and for a\n"
+    "  --baseline FILE     hold against this instead of what the configuration names: a baseline file, and for a\n"
     "                      single FILE also a plan, a trace or another model\n"
     "  --no-baseline       budgets alone\n"
     "  --baseline-of REF   the baseline as git's revision REF has it: for changes that rewrite it\n"
     "  --update-baseline   make the baseline of what is measured; wants --reason, and refuses to in CI\n"
-    "  --reason R, --by NAME  why, and who says so (default as git signs); kept in the file\n"
+    "  --reason TEXT, --by NAME  why, and who says so (default as git signs); kept in the file\n"
     "  --jobs N            threads that measure what is planned and not run (default 1)\n"
     "  -v, --verbose       every figure, also those that pass; predicted, measured and their difference by kind\n"
-    "  --json              print the result as JSON; or write it: --write-json F\n"
-    "  --markdown F, --junit F, --sarif F   the result for a comment, a test report, a code scanner\n"
-    "  --report F          a page (.html): baseline against current, of each case that failed, warned or changed\n"
+    "  --json              print the result as JSON\n"
+    "  --write-json FILE   write it\n"
+    "  --markdown FILE, --junit FILE, --sarif FILE   the result for a comment, a test report, a code scanner\n"
+    "  --report FILE       a page (.html): baseline against current, of each case that failed, warned or changed\n"
     "  --annotations       print workflow commands of GitHub too\n"
     "  --no-summary        do not append Markdown to $GITHUB_STEP_SUMMARY\n\n"
-    "Of FILEs, as of tidemark plan:\n"
+    "How FILEs are planned and run:\n"
     "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place,\n"
-    "  --no-parts, --no-order, --allow-recompute P, --seed N\n"
+    "  --no-parts, --no-order, --allow-recompute P, --seed N, --own-memory SIZE, --fold-limit SIZE, --weights W\n"
+    "                      as of tidemark plan\n"
     "  --intra-threads N   threads of each kernel, as of tidemark plan; also with a configuration\n"
     "  --node-limit N      steps that strategy search may take (default 20000); no clock and no threads decide here\n"
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"
-    "  --run               run them too; -n RUNS (default 3), --contexts N, --allocator A, --limit SIZE,\n"
-    "                      --input-dir DIR as of tidemark run\n\n"
-    "Byte figures are exact and may not grow at all unless a rule says so; times are told, never judged. Exit: 0 pass "
-    "or\n"
-    "warn, 1 fail, 4 nothing to compare with. Example:\n"
-    "  tidemark plan model.onnx --node-limit 20000 -o plan.json; tidemark check model.onnx --baseline plan.json\n";
+    "  --run               run them too\n"
+    "  -n RUNS, --contexts N, --allocator A, --limit SIZE, --input-dir DIR\n"
+    "                      as of tidemark run (RUNS: 3 by default)\n\n"
+    "Byte figures are exact and may not grow at all unless a rule says so; times are told, never judged.\n"
+    "Exit: 0 pass or warn, 1 fail, 4 nothing to compare with.\n"
+    "Example: tidemark plan model.onnx --node-limit 20000 -o plan.json\n"
+    "         tidemark check model.onnx --baseline plan.json\n";
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"config", required_argument, NULL, OPT_CONFIG},
+                                             {"baseline", required_argument, NULL, OPT_BASELINE},
+                                             {"no-baseline", no_argument, NULL, OPT_NO_BASELINE},
+                                             {"update-baseline", no_argument, NULL, OPT_UPDATE},
+                                             {"reason", required_argument, NULL, OPT_REASON},
+                                             {"by", required_argument, NULL, OPT_BY},
+                                             {"baseline-of", required_argument, NULL, OPT_BASELINE_OF},
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {"write-json", required_argument, NULL, OPT_WRITE_JSON},
+                                             {"markdown", required_argument, NULL, OPT_MARKDOWN},
+                                             {"junit", required_argument, NULL, OPT_JUNIT},
+                                             {"sarif", required_argument, NULL, OPT_SARIF},
+                                             {"report", required_argument, NULL, OPT_REPORT},
+                                             {"annotations", no_argument, NULL, OPT_ANNOTATIONS},
+                                             {"no-summary", no_argument, NULL, OPT_NO_SUMMARY},
+                                             {"jobs", required_argument, NULL, OPT_JOBS},
+                                             {"verbose", no_argument, NULL, 'v'},
+                                             {"run", no_argument, NULL, OPT_RUN},
+                                             {"runs", required_argument, NULL, 'n'},
+                                             {"contexts", required_argument, NULL, OPT_CONTEXTS},
+                                             {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                             {"limit", required_argument, NULL, OPT_LIMIT},
+                                             {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
+                                             {NULL, 0, NULL, 0}};
 
 static int run(int argc, char **argv);
 const cli_command cli_command_check = {"check", "[OPTION…] [FILE…]", "Fail when memory got worse than the baseline",
-                                       help, run};
+                                       help,    option_table,        CLI_OPERANDS_FILES,
+                                       run};
 
 // ---- options ----
 
@@ -157,33 +186,8 @@ static int take_option(cli_check_options *o, int c) {
 }
 
 static int parse(int argc, char **argv, cli_check_options *o) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"config", required_argument, NULL, OPT_CONFIG},
-                                          {"baseline", required_argument, NULL, OPT_BASELINE},
-                                          {"no-baseline", no_argument, NULL, OPT_NO_BASELINE},
-                                          {"update-baseline", no_argument, NULL, OPT_UPDATE},
-                                          {"reason", required_argument, NULL, OPT_REASON},
-                                          {"by", required_argument, NULL, OPT_BY},
-                                          {"baseline-of", required_argument, NULL, OPT_BASELINE_OF},
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {"write-json", required_argument, NULL, OPT_WRITE_JSON},
-                                          {"markdown", required_argument, NULL, OPT_MARKDOWN},
-                                          {"junit", required_argument, NULL, OPT_JUNIT},
-                                          {"sarif", required_argument, NULL, OPT_SARIF},
-                                          {"report", required_argument, NULL, OPT_REPORT},
-                                          {"annotations", no_argument, NULL, OPT_ANNOTATIONS},
-                                          {"no-summary", no_argument, NULL, OPT_NO_SUMMARY},
-                                          {"jobs", required_argument, NULL, OPT_JOBS},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"run", no_argument, NULL, OPT_RUN},
-                                          {"runs", required_argument, NULL, 'n'},
-                                          {"contexts", required_argument, NULL, OPT_CONTEXTS},
-                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
-                                          {"limit", required_argument, NULL, OPT_LIMIT},
-                                          {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
-                                          {NULL, 0, NULL, 0}};
     int c;
-    while ((c = cli_next_option(&cli_command_check, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(&cli_command_check, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c == CLI_OPT_TIME_LIMIT || c == CLI_OPT_THREADS)
             return cli_usage(&cli_command_check, "plans of a gate depend on no clock and no threads: use --node-limit");

@@ -23,9 +23,21 @@ static const char help[] = "Started by run, compare and linked programs: there i
                            "  --attached-late     blocks were out before recording began\n"
                            "  --quiet             print nothing when recording ends early\n";
 
+static const struct option option_table[] = {{"ready-fd", required_argument, NULL, OPT_READY_FD},
+                                             {"form", required_argument, NULL, CLI_OPT_FORM},
+                                             {"max-bytes", required_argument, NULL, OPT_MAX_BYTES},
+                                             {"batch-events", required_argument, NULL, OPT_BATCH_EVENTS},
+                                             {"hold-back-ms", required_argument, NULL, OPT_HOLD_BACK},
+                                             {"attached-late", no_argument, NULL, OPT_ATTACHED_LATE},
+                                             {"quiet", no_argument, NULL, OPT_QUIET},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_collect = {"collect", "[OPTION…] TRACE",
-                                         "(internal) Write a trace for a recorded program", help, run};
+const cli_command cli_command_collect = {
+    "collect", "[OPTION…] TRACE", "(internal) Write a trace for a recorded program",
+    help,      option_table,      CLI_OPERANDS_FILES,
+    run};
 
 /// One option. False after the message was printed.
 static bool take(tide_collector_options *o, cli_recording_options *form, int c) {
@@ -58,19 +70,10 @@ static bool take(tide_collector_options *o, cli_recording_options *form, int c) 
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {{"ready-fd", required_argument, NULL, OPT_READY_FD},
-                                          {"form", required_argument, NULL, CLI_OPT_FORM},
-                                          {"max-bytes", required_argument, NULL, OPT_MAX_BYTES},
-                                          {"batch-events", required_argument, NULL, OPT_BATCH_EVENTS},
-                                          {"hold-back-ms", required_argument, NULL, OPT_HOLD_BACK},
-                                          {"attached-late", no_argument, NULL, OPT_ATTACHED_LATE},
-                                          {"quiet", no_argument, NULL, OPT_QUIET},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     tide_collector_options o = {.ready_fd = -1};
     cli_recording_options form = {0};
     int c;
-    while ((c = cli_next_option(&cli_command_collect, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(&cli_command_collect, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c == '?' || !take(&o, &form, c)) return CLI_EXIT_USAGE;
     }

@@ -33,9 +33,25 @@ static const char help[] = CLI_PLANNING_HELP
     "missed.\n"
     "Example: tidemark compare sample_graphs/lenet5.json\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"reference", required_argument, NULL, OPT_REFERENCE},
+                                             {"rtol", required_argument, NULL, OPT_RTOL},
+                                             {"atol", required_argument, NULL, OPT_ATOL},
+                                             {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                             {"limit", required_argument, NULL, OPT_LIMIT},
+                                             {"fill", required_argument, NULL, OPT_FILL},
+                                             {"verify", no_argument, NULL, OPT_VERIFY},
+                                             {"runs", required_argument, NULL, 'n'},
+                                             {"output", required_argument, NULL, 'o'},
+                                             CLI_RECORDER_OPTION,
+                                             CLI_RECORDING_OPTIONS,
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
 const cli_command cli_command_compare = {"compare", "[OPTION…] FILE", "Run naive and planned and compare everything",
-                                         help, run};
+                                         help,      option_table,     CLI_OPERANDS_FILES,
+                                         run};
 
 enum { NAIVE, PLANNED, N_MODES };
 static const char *const mode_names[N_MODES] = {"naive", "planned"};
@@ -506,26 +522,12 @@ static int compare_file(const char *path, const options *o) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"reference", required_argument, NULL, OPT_REFERENCE},
-                                          {"rtol", required_argument, NULL, OPT_RTOL},
-                                          {"atol", required_argument, NULL, OPT_ATOL},
-                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
-                                          {"limit", required_argument, NULL, OPT_LIMIT},
-                                          {"fill", required_argument, NULL, OPT_FILL},
-                                          {"verify", no_argument, NULL, OPT_VERIFY},
-                                          {"runs", required_argument, NULL, 'n'},
-                                          {"output", required_argument, NULL, 'o'},
-                                          CLI_RECORDER_OPTION,
-                                          CLI_RECORDING_OPTIONS,
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {NULL, 0, NULL, 0}};
     options o = {.rtol = 1e-3,
                  .atol = 1e-4,
                  .runs = 3,
                  .session = {.allocator = "cpu"},
                  .recording = {.recorder = {.drain = TIDE_RECORD_PROCESS, .rank = -1}}};
-    int code = cli_parse_options(&cli_command_compare, argc, argv, table, &o.planning, take_option, &o);
+    int code = cli_parse_options(&cli_command_compare, argc, argv, &o.planning, take_option, &o);
     if (code == CLI_GO_ON && !cli_recording_settle(&cli_command_compare, &o.recording)) code = CLI_EXIT_USAGE;
     if (code == CLI_GO_ON) code = compare_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);

@@ -10,9 +10,13 @@
 #include "core/device/backend.h"
 #include "core/device/plugin.h"
 
+static const struct option option_table[] = {
+    {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
 static const char help[] = "  --json              print the table as JSON\n";
-const cli_command cli_command_devices = {"devices", "[--json]", "Which devices this machine and build have", help, run};
+const cli_command cli_command_devices = {
+    "devices", "[--json]", "Which devices this machine and build have", help, option_table, CLI_OPERANDS_NONE, run};
 
 /// What is known of a device that is there; all zero of one that tells nothing (the CPU).
 static tide_status ask_facts(tide_device device, tide_device_facts *out, tide_error *err) {

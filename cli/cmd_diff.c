@@ -32,8 +32,21 @@ static const char help[] = CLI_PLANNING_HELP
     "Example: tidemark diff before.onnx after.onnx\n"
     "         tidemark diff trace.db --at 10% --and 90%\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"at", required_argument, NULL, OPT_AT},
+                                             {"and", required_argument, NULL, OPT_AND},
+                                             {"live", no_argument, NULL, OPT_LIVE},
+                                             {"run", required_argument, NULL, OPT_RUN},
+                                             {"whole", no_argument, NULL, OPT_WHOLE},
+                                             {"rows", required_argument, NULL, OPT_ROWS},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {"exit-code", no_argument, NULL, OPT_EXIT_CODE},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_diff = {"diff", "[OPTION…] A [B]", "Say what changed between two of them, and why", help,
+const cli_command cli_command_diff = {"diff", "[OPTION…] A [B]", "Say what changed between two of them, and why",
+                                      help,   option_table,      CLI_OPERANDS_FILES,
                                       run};
 
 typedef struct options {
@@ -217,19 +230,8 @@ static int take_option(void *ctx, int c) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"at", required_argument, NULL, OPT_AT},
-                                          {"and", required_argument, NULL, OPT_AND},
-                                          {"live", no_argument, NULL, OPT_LIVE},
-                                          {"run", required_argument, NULL, OPT_RUN},
-                                          {"whole", no_argument, NULL, OPT_WHOLE},
-                                          {"rows", required_argument, NULL, OPT_ROWS},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {"exit-code", no_argument, NULL, OPT_EXIT_CODE},
-                                          {NULL, 0, NULL, 0}};
     options o = {.view.is_one_look = true, .max_rows = 10};
-    int code = cli_parse_files(&cli_command_diff, argc, argv, table, &o.view.planning, 2, take_option, &o);
+    int code = cli_parse_files(&cli_command_diff, argc, argv, &o.view.planning, 2, take_option, &o);
     cli_allow_dynamic(&o.view.planning);
     if (code == CLI_GO_ON) code = diff_files(argv + optind, argc - optind, &o);
     cli_planning_deinit(&o.view.planning);

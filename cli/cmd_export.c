@@ -32,9 +32,23 @@ static const char help[] = CLI_PLANNING_HELP
     "  -o FILE             write to FILE (default: standard output)\n\n"
     "Example: tidemark export --to minimalloc -o lenet.csv sample_graphs/lenet5.json\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"to", required_argument, NULL, OPT_TO},
+                                             {"with-offsets", no_argument, NULL, OPT_WITH_OFFSETS},
+                                             {"prefix", required_argument, NULL, OPT_PREFIX},
+                                             {"run", required_argument, NULL, OPT_RUN},
+                                             {"whole", no_argument, NULL, OPT_WHOLE},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_export = {"export", "[OPTION…] FILE --to FORM",
-                                        "Write lifetimes, plans and traces for other tools", help, run};
+const cli_command cli_command_export = {"export",
+                                        "[OPTION…] FILE --to FORM",
+                                        "Write lifetimes, plans and traces for other tools",
+                                        help,
+                                        option_table,
+                                        CLI_OPERANDS_FILES,
+                                        run};
 
 typedef struct options options;
 
@@ -268,16 +282,8 @@ static int check(const options *o) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"to", required_argument, NULL, OPT_TO},
-                                          {"with-offsets", no_argument, NULL, OPT_WITH_OFFSETS},
-                                          {"prefix", required_argument, NULL, OPT_PREFIX},
-                                          {"run", required_argument, NULL, OPT_RUN},
-                                          {"whole", no_argument, NULL, OPT_WHOLE},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {NULL, 0, NULL, 0}};
     options o = {.planning.takes_blocks = true, .out = "-"};
-    int code = cli_parse_options(&cli_command_export, argc, argv, table, &o.planning, take_option, &o);
+    int code = cli_parse_options(&cli_command_export, argc, argv, &o.planning, take_option, &o);
     if (code == CLI_GO_ON) code = check(&o);
     cli_allow_dynamic(&o.planning);
     if (code == CLI_GO_ON) code = export_file(argv[optind], &o);

@@ -27,9 +27,21 @@ static const char help[] =
     "SQLite). Commands that look at traces take such a file itself.\n"
     "Example: tidemark import snapshot.pickle -o snapshot.db\n";
 
+enum { OPT_FORCE = 256, OPT_JSON };
+static const struct option option_table[] = {{"output", required_argument, NULL, 'o'},
+                                             {"force", no_argument, NULL, OPT_FORCE},
+                                             {"json", no_argument, NULL, OPT_JSON},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_import = {"import", "[OPTION…] FILE -o TRACE", "Make a trace of another tool's recording",
-                                        help, run};
+const cli_command cli_command_import = {"import",
+                                        "[OPTION…] FILE -o TRACE",
+                                        "Make a trace of another tool's recording",
+                                        help,
+                                        option_table,
+                                        CLI_OPERANDS_FILES,
+                                        run};
 
 // ---- what was read ----
 
@@ -188,15 +200,9 @@ static int import(const char *path, const char *out, bool force, bool json) {
 }
 
 static int run(int argc, char **argv) {
-    enum { OPT_FORCE = 256, OPT_JSON };
-    static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-                                          {"force", no_argument, NULL, OPT_FORCE},
-                                          {"json", no_argument, NULL, OPT_JSON},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     const char *out = NULL;
     bool force = false, json = false;
-    for (int c; (c = cli_next_option(&cli_command_import, argc, argv, table)) != -1;) {
+    for (int c; (c = cli_next_option(&cli_command_import, argc, argv)) != -1;) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c == '?') return CLI_EXIT_USAGE;
         if (c == 'o') out = optarg;

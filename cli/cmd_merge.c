@@ -33,9 +33,20 @@ static const char help[] =
     "label.\n"
     "Example: tidemark merge rank0.db rank1.db -o all.db\n";
 
+enum { OPT_LABELS = 256, OPT_ALIGN, OPT_OFFSETS, OPT_DEVICES, OPT_FORCE, OPT_JSON };
+static const struct option option_table[] = {{"output", required_argument, NULL, 'o'},
+                                             {"labels", required_argument, NULL, OPT_LABELS},
+                                             {"align", required_argument, NULL, OPT_ALIGN},
+                                             {"offsets", required_argument, NULL, OPT_OFFSETS},
+                                             {"devices", required_argument, NULL, OPT_DEVICES},
+                                             {"force", no_argument, NULL, OPT_FORCE},
+                                             {"json", no_argument, NULL, OPT_JSON},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_merge = {"merge", "[OPTION…] FILE FILE… -o TRACE", "Make one trace of several", help,
-                                       run};
+const cli_command cli_command_merge = {
+    "merge", "[OPTION…] FILE FILE… -o TRACE", "Make one trace of several", help, option_table, CLI_OPERANDS_FILES, run};
 
 typedef struct options {
     const char *out, *labels, *offsets;
@@ -333,17 +344,7 @@ static bool parse_devices(const char *text, tide_merge_options *o) {
 }
 
 static bool parse(int argc, char **argv, options *o, int *code) {
-    enum { OPT_LABELS = 256, OPT_ALIGN, OPT_OFFSETS, OPT_DEVICES, OPT_FORCE, OPT_JSON };
-    static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-                                          {"labels", required_argument, NULL, OPT_LABELS},
-                                          {"align", required_argument, NULL, OPT_ALIGN},
-                                          {"offsets", required_argument, NULL, OPT_OFFSETS},
-                                          {"devices", required_argument, NULL, OPT_DEVICES},
-                                          {"force", no_argument, NULL, OPT_FORCE},
-                                          {"json", no_argument, NULL, OPT_JSON},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    for (int c; (c = cli_next_option(&cli_command_merge, argc, argv, table)) != -1;) {
+    for (int c; (c = cli_next_option(&cli_command_merge, argc, argv)) != -1;) {
         *code = c == 'h' ? CLI_EXIT_OK : CLI_EXIT_USAGE;
         if (c == 'h' || c == '?') return false;
         if (c == 'o') o->out = optarg;

@@ -19,7 +19,13 @@ static const char help[] =
     "\n"
     "NAME lists the operators of that name alone, exit 1: there is none. Types are those of the\n"
     "first operand, or of the one that is named; \"refused\" is what else ONNX allows.\n";
-const cli_command cli_command_operators = {"operators", "[OPTION…] [NAME…]", "Which operators are served", help, run};
+static const struct option option_table[] = {{"domain", required_argument, NULL, 'd'},
+                                             {"json", no_argument, NULL, 'j'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
+const cli_command cli_command_operators = {
+    "operators", "[OPTION…] [NAME…]", "Which operators are served", help, option_table, CLI_OPERANDS_WORDS, run};
 
 // ---- one row ----
 
@@ -170,13 +176,9 @@ static int list(const wish *w) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {{"domain", required_argument, NULL, 'd'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     wish w = {0};
     int c;
-    while ((c = cli_next_option(&cli_command_operators, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(&cli_command_operators, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c == 'd')
             w.domain = optarg;

@@ -29,9 +29,22 @@ static const char help[] = CLI_PLANNING_HELP
     "  --json              print the plan as JSON\n\n"
     "Example: tidemark plan --all sample_graphs/lenet5.json\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"all", no_argument, NULL, CLI_OPT_ALL},
+                                             {"budget", required_argument, NULL, OPT_BUDGET},
+                                             {"capacity", required_argument, NULL, OPT_CAPACITY},
+                                             {"dump-stage", required_argument, NULL, OPT_DUMP},
+                                             {"full", no_argument, NULL, OPT_FULL},
+                                             {"profile", required_argument, NULL, OPT_PROFILE},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"verbose", no_argument, NULL, 'v'},
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
 const cli_command cli_command_plan = {"plan", "[OPTION…] FILE", "Plan the memory of a model, graph or lifetimes file",
-                                      help, run};
+                                      help,   option_table,     CLI_OPERANDS_FILES,
+                                      run};
 
 typedef struct options {
     cli_planning planning;
@@ -279,19 +292,8 @@ static int take_option(void *ctx, int c) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"all", no_argument, NULL, CLI_OPT_ALL},
-                                          {"budget", required_argument, NULL, OPT_BUDGET},
-                                          {"capacity", required_argument, NULL, OPT_CAPACITY},
-                                          {"dump-stage", required_argument, NULL, OPT_DUMP},
-                                          {"full", no_argument, NULL, OPT_FULL},
-                                          {"profile", required_argument, NULL, OPT_PROFILE},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {NULL, 0, NULL, 0}};
     options o = {0};
-    int code = cli_parse_options(&cli_command_plan, argc, argv, table, &o.planning, take_option, &o);
+    int code = cli_parse_options(&cli_command_plan, argc, argv, &o.planning, take_option, &o);
     if (code == CLI_GO_ON && o.has_budget && o.has_capacity)
         code = cli_usage(&cli_command_plan, "--budget and --capacity ask different questions: give one");
     if (code == CLI_GO_ON && o.planning.all && o.stage != NULL)

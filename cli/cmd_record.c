@@ -36,13 +36,26 @@ static const char help[] =
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
     "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ": tidemark run and compare without -o,\n"
     "programs that link tidemark, and with --cuda those that use CUDA; no others. A trace that stays empty is kept,\n"
-    "and that is said. Signals are passed on. Exit code: that of CMD (128 + n when signal n ended it);\n"
+    "and that is said. Signals are passed on.\n"
+    "Exit code: that of CMD (128 + n when signal n ended it);\n"
     "127 or 126 when it cannot be run; 8 when not all could be recorded.\n"
     "Example: tidemark record -o both.db -- sh -c 'tidemark run a.onnx & tidemark run b.onnx & wait'\n";
 
+static const struct option option_table[] = {{"output", required_argument, NULL, 'o'},
+                                             CLI_RECORDING_OPTIONS,
+                                             {"cuda", required_argument, NULL, OPT_CUDA},
+                                             {"quiet", no_argument, NULL, OPT_QUIET},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_record = {"record", "[OPTION…] -o FILE -- CMD [ARG…]",
-                                        "Run a command, with all that record in it, into one trace", help, run};
+const cli_command cli_command_record = {"record",
+                                        "[OPTION…] -o FILE -- CMD [ARG…]",
+                                        "Run a command, with all that record in it, into one trace",
+                                        help,
+                                        option_table,
+                                        CLI_OPERANDS_PROGRAM,
+                                        run};
 
 enum { EXIT_CANNOT_RUN = 126, EXIT_NO_COMMAND = 127, NEVER_STARTED = -1 };
 
@@ -282,16 +295,10 @@ static int record(const options *o, char **argv) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {{"output", required_argument, NULL, 'o'},
-                                          CLI_RECORDING_OPTIONS,
-                                          {"cuda", required_argument, NULL, OPT_CUDA},
-                                          {"quiet", no_argument, NULL, OPT_QUIET},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     const cli_command *cmd = &cli_command_record;
     options o = {0};
     int c;
-    while ((c = cli_next_own_option(cmd, argc, argv, table)) != -1) {
+    while ((c = cli_next_own_option(cmd, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c == 'o')
             o.recording.path = optarg;

@@ -46,9 +46,25 @@ static const char help[] =
     "Example: tidemark replay --limit 64MiB trace.db\n"
     "         tidemark replay --allocator pytorch,pytorch:expandable_segments --strategy search snapshot.pickle\n";
 
+static const struct option option_table[] = {{"device", required_argument, NULL, OPT_DEVICE},
+                                             {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                             {"strategy", required_argument, NULL, OPT_STRATEGY},
+                                             {"run", required_argument, NULL, OPT_RUN},
+                                             {"kind", required_argument, NULL, OPT_KIND},
+                                             {"of", required_argument, NULL, OPT_OF},
+                                             {"check", no_argument, NULL, OPT_CHECK},
+                                             {"limit", required_argument, NULL, OPT_LIMIT},
+                                             {"output", required_argument, NULL, 'o'},
+                                             CLI_RECORDER_OPTION,
+                                             CLI_RECORDING_OPTIONS,
+                                             {"json", no_argument, NULL, OPT_JSON},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
 const cli_command cli_command_replay = {"replay", "[OPTION…] TRACE", "Replay a trace's blocks with other allocators",
-                                        help, run};
+                                        help,     option_table,      CLI_OPERANDS_FILES,
+                                        run};
 
 typedef struct options {
     const char *path;
@@ -290,23 +306,9 @@ static int settle_and_run(options *o) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {{"device", required_argument, NULL, OPT_DEVICE},
-                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
-                                          {"strategy", required_argument, NULL, OPT_STRATEGY},
-                                          {"run", required_argument, NULL, OPT_RUN},
-                                          {"kind", required_argument, NULL, OPT_KIND},
-                                          {"of", required_argument, NULL, OPT_OF},
-                                          {"check", no_argument, NULL, OPT_CHECK},
-                                          {"limit", required_argument, NULL, OPT_LIMIT},
-                                          {"output", required_argument, NULL, 'o'},
-                                          CLI_RECORDER_OPTION,
-                                          CLI_RECORDING_OPTIONS,
-                                          {"json", no_argument, NULL, OPT_JSON},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     options o = {.recording = {.recorder = {.drain = TIDE_RECORD_PROCESS, .rank = -1}}};
     int c, code = -1;
-    while (code < 0 && (c = cli_next_option(&cli_command_replay, argc, argv, table)) != -1) {
+    while (code < 0 && (c = cli_next_option(&cli_command_replay, argc, argv)) != -1) {
         if (c == 'h')
             code = CLI_EXIT_OK;
         else if (!take(&o, c))

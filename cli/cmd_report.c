@@ -25,9 +25,25 @@ static const char help[] = CLI_PLANNING_HELP
     "With a second FILE the report compares the two.\n"
     "Example: tidemark report lenet.db -o lenet.html\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"run", required_argument, NULL, OPT_RUN},
+                                             {"whole", no_argument, NULL, OPT_WHOLE},
+                                             {"capacity", required_argument, NULL, OPT_CAPACITY},
+                                             {"table", required_argument, NULL, OPT_TABLE},
+                                             {"exact-names", no_argument, NULL, OPT_EXACT},
+                                             {"rows", required_argument, NULL, OPT_ROWS},
+                                             {"split-script", no_argument, NULL, OPT_SCRIPT},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_report = {"report", "[OPTION…] FILE [FILE_B] -o OUT",
-                                        "Write a report: HTML, CSV, JSON, Markdown, SVG or text", help, run};
+const cli_command cli_command_report = {"report",
+                                        "[OPTION…] FILE [FILE_B] -o OUT",
+                                        "Write a report: HTML, CSV, JSON, Markdown, SVG or text",
+                                        help,
+                                        option_table,
+                                        CLI_OPERANDS_FILES,
+                                        run};
 
 typedef struct options {
     cli_view view;
@@ -144,18 +160,8 @@ static int take_option(void *ctx, int c) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"run", required_argument, NULL, OPT_RUN},
-                                          {"whole", no_argument, NULL, OPT_WHOLE},
-                                          {"capacity", required_argument, NULL, OPT_CAPACITY},
-                                          {"table", required_argument, NULL, OPT_TABLE},
-                                          {"exact-names", no_argument, NULL, OPT_EXACT},
-                                          {"rows", required_argument, NULL, OPT_ROWS},
-                                          {"split-script", no_argument, NULL, OPT_SCRIPT},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {NULL, 0, NULL, 0}};
     options o = {.view.is_one_look = true};
-    int code = cli_parse_files(&cli_command_report, argc, argv, table, &o.view.planning, 2, take_option, &o);
+    int code = cli_parse_files(&cli_command_report, argc, argv, &o.view.planning, 2, take_option, &o);
     if (code == CLI_GO_ON && o.out == NULL)
         code = cli_usage(&cli_command_report, "-o is needed: where to write the report");
     cli_allow_dynamic(&o.view.planning);

@@ -55,8 +55,31 @@ static const char help[] = CLI_PLANNING_HELP
     "  --json              print numbers as JSON\n\n"
     "Example: tidemark run -n 100 -o lenet.db sample_graphs/lenet5.json\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"plan", required_argument, NULL, OPT_PLAN},
+                                             {"naive", no_argument, NULL, OPT_NAIVE},
+                                             {"profile", required_argument, NULL, OPT_PROFILE},
+                                             {"runs", required_argument, NULL, 'n'},
+                                             {"contexts", required_argument, NULL, OPT_CONTEXTS},
+                                             {"device", required_argument, NULL, OPT_DEVICE},
+                                             {"allocator", required_argument, NULL, OPT_ALLOCATOR},
+                                             {"limit", required_argument, NULL, OPT_LIMIT},
+                                             {"decode", required_argument, NULL, OPT_DECODE},
+                                             {"page-tokens", required_argument, NULL, OPT_PAGE_TOKENS},
+                                             {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
+                                             {"fill", required_argument, NULL, OPT_FILL},
+                                             {"buffer-file", required_argument, NULL, OPT_BUFFER_FILE},
+                                             {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
+                                             {"tui", no_argument, NULL, OPT_TUI},
+                                             {"output", required_argument, NULL, 'o'},
+                                             CLI_RECORDER_OPTION,
+                                             CLI_RECORDING_OPTIONS,
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_run = {"run", "[OPTION…] FILE", "Run a model under instrumented allocators", help, run};
+const cli_command cli_command_run = {
+    "run", "[OPTION…] FILE", "Run a model under instrumented allocators", help, option_table, CLI_OPERANDS_FILES, run};
 
 typedef struct options {
     cli_planning planning;
@@ -485,31 +508,10 @@ static int check_device(tide_device device) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"plan", required_argument, NULL, OPT_PLAN},
-                                          {"naive", no_argument, NULL, OPT_NAIVE},
-                                          {"profile", required_argument, NULL, OPT_PROFILE},
-                                          {"runs", required_argument, NULL, 'n'},
-                                          {"contexts", required_argument, NULL, OPT_CONTEXTS},
-                                          {"device", required_argument, NULL, OPT_DEVICE},
-                                          {"allocator", required_argument, NULL, OPT_ALLOCATOR},
-                                          {"limit", required_argument, NULL, OPT_LIMIT},
-                                          {"decode", required_argument, NULL, OPT_DECODE},
-                                          {"page-tokens", required_argument, NULL, OPT_PAGE_TOKENS},
-                                          {"input-dir", required_argument, NULL, CLI_OPT_INPUT_DIR},
-                                          {"fill", required_argument, NULL, OPT_FILL},
-                                          {"buffer-file", required_argument, NULL, OPT_BUFFER_FILE},
-                                          {"leak-check", no_argument, NULL, OPT_LEAK_CHECK},
-                                          {"tui", no_argument, NULL, OPT_TUI},
-                                          {"output", required_argument, NULL, 'o'},
-                                          CLI_RECORDER_OPTION,
-                                          CLI_RECORDING_OPTIONS,
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {NULL, 0, NULL, 0}};
     options o = {.spec = {.runs = 10, .contexts = 1, .device = TIDE_CPU},
                  .session = {.allocator = "cpu"},
                  .recording = {.recorder = {.drain = TIDE_RECORD_PROCESS, .rank = -1}}};
-    int code = cli_parse_options(&cli_command_run, argc, argv, table, &o.planning, take_option, &o);
+    int code = cli_parse_options(&cli_command_run, argc, argv, &o.planning, take_option, &o);
     if (code == CLI_GO_ON) code = check_options(&o);
     if (code == CLI_GO_ON && o.spec.buffer_file != NULL) code = check_buffer_file(argv[optind], &o);
     if (code == CLI_GO_ON) code = check_device(o.spec.device);

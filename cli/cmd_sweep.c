@@ -36,9 +36,37 @@ static const char help[] =
     "Under mpirun each process takes a share, and the first one writes.\n"
     "Example: tidemark sweep --extent batch=1..4096 --fits 8GiB sample_graphs/dynamic_batch.json\n";
 
+static const struct option option_table[] = {{"extent", required_argument, NULL, OPT_EXTENT},
+                                             {"batch", required_argument, NULL, OPT_BATCH},
+                                             {"shape", required_argument, NULL, CLI_OPT_SHAPE},
+                                             {"strategy", required_argument, NULL, CLI_OPT_STRATEGY},
+                                             {"align", required_argument, NULL, CLI_OPT_ALIGN},
+                                             {"fits", required_argument, NULL, OPT_FITS},
+                                             {"run", optional_argument, NULL, OPT_RUN},
+                                             {"runs", required_argument, NULL, 'n'},
+                                             {"jobs", required_argument, NULL, OPT_JOBS},
+                                             {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},
+                                             {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},
+                                             {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},
+                                             {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},
+                                             {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},
+                                             {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},
+                                             {"no-parts", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_PARTS},
+                                             {"no-order", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_ORDER},
+                                             {"allow-recompute", required_argument, NULL, CLI_OPT_ALLOW_RECOMPUTE},
+                                             {"seed", required_argument, NULL, CLI_OPT_SEED},
+                                             {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},
+                                             {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
 const cli_command cli_command_sweep = {
-    "sweep", "[OPTION…] FILE…", "Memory over sizes, strategies and alignments; the largest size that fits", help, run};
+    "sweep", "[OPTION…] FILE…", "Memory over sizes, strategies and alignments; the largest size that fits",
+    help,    option_table,      CLI_OPERANDS_FILES,
+    run};
 
 // ---- outputs ----
 
@@ -222,33 +250,8 @@ static bool take_option(cli_sweep_options *o, int c) {
 }
 
 static int parse(int argc, char **argv, cli_sweep_options *o) {
-    static const struct option table[] = {{"extent", required_argument, NULL, OPT_EXTENT},
-                                          {"batch", required_argument, NULL, OPT_BATCH},
-                                          {"shape", required_argument, NULL, CLI_OPT_SHAPE},
-                                          {"strategy", required_argument, NULL, CLI_OPT_STRATEGY},
-                                          {"align", required_argument, NULL, CLI_OPT_ALIGN},
-                                          {"fits", required_argument, NULL, OPT_FITS},
-                                          {"run", optional_argument, NULL, OPT_RUN},
-                                          {"runs", required_argument, NULL, 'n'},
-                                          {"jobs", required_argument, NULL, OPT_JOBS},
-                                          {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},
-                                          {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},
-                                          {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},
-                                          {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},
-                                          {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},
-                                          {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},
-                                          {"no-parts", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_PARTS},
-                                          {"no-order", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_ORDER},
-                                          {"allow-recompute", required_argument, NULL, CLI_OPT_ALLOW_RECOMPUTE},
-                                          {"seed", required_argument, NULL, CLI_OPT_SEED},
-                                          {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},
-                                          {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     int c;
-    while ((c = cli_next_option(&cli_command_sweep, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(&cli_command_sweep, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (c == '?' || !take_option(o, c)) return CLI_EXIT_USAGE;
     }

@@ -58,8 +58,28 @@ static const char help[] =
     "In place of a plan's buffer stand the tensors that lie in it, and what of it none uses.\n"
     "Example: tidemark trace lenet.db --at peak --by kind\n";
 
+static const struct option option_table[] = {{"check", no_argument, NULL, OPT_CHECK},
+                                             {"recover", no_argument, NULL, OPT_RECOVER},
+                                             {"expand", no_argument, NULL, OPT_EXPAND},
+                                             {"sql", required_argument, NULL, OPT_SQL},
+                                             {"at", required_argument, NULL, OPT_AT},
+                                             {"and", required_argument, NULL, OPT_AND},
+                                             {"lanes", no_argument, NULL, OPT_LANES},
+                                             {"compare", required_argument, NULL, OPT_COMPARE},
+                                             {"by", required_argument, NULL, OPT_BY},
+                                             {"sort", required_argument, NULL, OPT_SORT},
+                                             {"run", required_argument, NULL, OPT_RUN},
+                                             {"whole", no_argument, NULL, OPT_WHOLE},
+                                             {"rows", required_argument, NULL, OPT_ROWS},
+                                             {"output", required_argument, NULL, 'o'},
+                                             {"force", no_argument, NULL, OPT_FORCE},
+                                             {"json", no_argument, NULL, OPT_JSON},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_trace = {"trace", "[OPTION…] FILE", "What a trace holds, at any moment of it", help, run};
+const cli_command cli_command_trace = {
+    "trace", "[OPTION…] FILE", "What a trace holds, at any moment of it", help, option_table, CLI_OPERANDS_FILES, run};
 
 typedef struct options {
     cli_trace_options view;
@@ -165,7 +185,7 @@ static bool take(options *o, int c) {
         cli_usage(
             cmd,
             "--by: '%s' is none of kind, device, scope, name, allocator, size, age, thread, run, process, module, "
-            "function, file, library, category",
+            "function, file, library, stack, category",
             optarg);
         return false;
     case OPT_SORT:
@@ -248,27 +268,9 @@ static int show(const options *o) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {{"check", no_argument, NULL, OPT_CHECK},
-                                          {"recover", no_argument, NULL, OPT_RECOVER},
-                                          {"expand", no_argument, NULL, OPT_EXPAND},
-                                          {"sql", required_argument, NULL, OPT_SQL},
-                                          {"at", required_argument, NULL, OPT_AT},
-                                          {"and", required_argument, NULL, OPT_AND},
-                                          {"lanes", no_argument, NULL, OPT_LANES},
-                                          {"compare", required_argument, NULL, OPT_COMPARE},
-                                          {"by", required_argument, NULL, OPT_BY},
-                                          {"sort", required_argument, NULL, OPT_SORT},
-                                          {"run", required_argument, NULL, OPT_RUN},
-                                          {"whole", no_argument, NULL, OPT_WHOLE},
-                                          {"rows", required_argument, NULL, OPT_ROWS},
-                                          {"output", required_argument, NULL, 'o'},
-                                          {"force", no_argument, NULL, OPT_FORCE},
-                                          {"json", no_argument, NULL, OPT_JSON},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
     options o = {.view.run_id = -1};
     int c;
-    while ((c = cli_next_option(&cli_command_trace, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(&cli_command_trace, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         if (!take(&o, c)) return CLI_EXIT_USAGE;
     }

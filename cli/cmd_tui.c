@@ -34,7 +34,7 @@ enum {
 
 static const char help[] =
     "FILE is a trace, a plan, a model (planned on the spot) or a list of lifetimes; with FILE_B both are compared.\n\n"
-    "  --view V            what is seen first: 1 lifetimes, 2 memory, 3 peak, 4 allocators, 5 comparison\n"
+    "  --view V            what is seen first: 1 lifetimes, 2 memory, 3 peak, 4 allocators, 5 comparison, 6 stacks\n"
     "  --run N             run N of a trace (default: the last), or all: everything in it\n"
     "  --capacity SIZE     a line in the curve: so much there is\n"
     "  --follow            of a trace that is being recorded: keep the newest in view\n"
@@ -43,19 +43,51 @@ static const char help[] =
     "  --size WxH          of that frame, 40x10 or more, or of a script's (default 120x40)\n"
     "  --script FILE       keys and commands from FILE, a frame for each line \"dump\"\n"
     "  --linear            no screen: commands from standard input, answers in lines (screen readers, scripts)\n"
-    "  --pane P            what a pane shows, as --json or --csv: curve gantt map table operators pools explain\n"
-    "                      compare whatif details\n"
+    "  --pane P            what a pane shows: curve gantt map table operators pools explain compare whatif stacks\n"
+    "                      details\n"
+    "  --json, --csv       how --pane writes it\n"
     "  --keys[=troff]      print the table of keys and commands\n"
-    "  --glyphs G          auto (default), block, braille or ascii; --ascii for short\n"
-    "  --color C           auto (default: NO_COLOR and the terminal decide), true, 256, 16, 8 or never\n"
+    "  --glyphs G          what bars are drawn with: auto (default), block, braille or ascii\n"
+    "  --ascii             the same as --glyphs ascii\n"
+    "  --color C           colours: auto (default: NO_COLOR and the terminal decide), true, 256, 16, 8 or never\n"
     "  --no-mouse          leave the mouse to the terminal\n"
     "  --state FILE        keep view, filters and marks there (default: below $XDG_STATE_HOME/tidemark, one for each\n"
-    "                      FILE); --no-state: nowhere\n" CLI_PLANNING_HELP
+    "                      FILE)\n"
+    "  --no-state          keep them nowhere\n" CLI_PLANNING_HELP
     "\nKeys: press ? inside. docs/tui.md shows every view.\n"
     "Example: tidemark tui sample_graphs/lenet5.json\n";
 
+static const struct option option_table[] = {CLI_PLANNING_OPTIONS,
+                                             {"view", required_argument, NULL, OPT_VIEW},
+                                             {"run", required_argument, NULL, OPT_RUN},
+                                             {"capacity", required_argument, NULL, OPT_CAPACITY},
+                                             {"budget", required_argument, NULL, OPT_CAPACITY},
+                                             {"follow", no_argument, NULL, OPT_FOLLOW},
+                                             {"command", required_argument, NULL, OPT_COMMAND},
+                                             {"once", no_argument, NULL, OPT_ONCE},
+                                             {"size", required_argument, NULL, OPT_SIZE},
+                                             {"script", required_argument, NULL, OPT_SCRIPT},
+                                             {"linear", no_argument, NULL, OPT_LINEAR},
+                                             {"pane", required_argument, NULL, OPT_PANE},
+                                             {"json", no_argument, NULL, CLI_OPT_JSON},
+                                             {"csv", no_argument, NULL, OPT_CSV},
+                                             {"keys", optional_argument, NULL, OPT_KEYS},
+                                             {"glyphs", required_argument, NULL, OPT_GLYPHS},
+                                             {"ascii", no_argument, NULL, OPT_ASCII},
+                                             {"color", required_argument, NULL, OPT_COLOR},
+                                             {"no-mouse", no_argument, NULL, OPT_NO_MOUSE},
+                                             {"state", required_argument, NULL, OPT_STATE},
+                                             {"no-state", no_argument, NULL, OPT_NO_STATE},
+                                             {"test-mode", no_argument, NULL, OPT_TEST_MODE},
+                                             {NULL, 0, NULL, 0}};
+
 static int run(int argc, char **argv);
-const cli_command cli_command_tui = {"tui", "[OPTION…] FILE [FILE_B]", "Look at tensor lifetimes in the terminal", help,
+const cli_command cli_command_tui = {"tui",
+                                     "[OPTION…] FILE [FILE_B]",
+                                     "Look at tensor lifetimes in the terminal",
+                                     help,
+                                     option_table,
+                                     CLI_OPERANDS_FILES,
                                      run};
 
 typedef struct options {
@@ -304,9 +336,9 @@ static int take_option(options *o, int c) {
 }
 
 /// Notes the options that another call needs for the same view: those of planning, the run, the capacity.
-static void note_option(options *o, const struct option *table, int c) {
+static void note_option(options *o, int c) {
     if (c >= CLI_OPT_FIRST_OWN && c != OPT_RUN && c != OPT_CAPACITY) return;
-    for (const struct option *t = table; t->name != NULL; t++) {
+    for (const struct option *t = option_table; t->name != NULL; t++) {
         if (t->val != c || c == CLI_OPT_JSON) continue;
         tide_text_addf(&o->prefix, " --%s", t->name);
         if (t->has_arg != required_argument) return;
@@ -333,11 +365,11 @@ static int settle(const options *o, int n_files) {
     return CLI_GO_ON;
 }
 
-static int parse(int argc, char **argv, const struct option *table, options *o) {
+static int parse(int argc, char **argv, options *o) {
     int c;
-    while ((c = cli_next_option(&cli_command_tui, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(&cli_command_tui, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
-        note_option(o, table, c);
+        note_option(o, c);
         const int taken = c == CLI_OPT_JSON ? 0 : cli_planning_option(&cli_command_tui, &o->view.planning, c);
         if (taken < 0 || (taken == 0 && take_option(o, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
     }
@@ -352,33 +384,10 @@ static int print_keys(const options *o) {
 }
 
 static int run(int argc, char **argv) {
-    static const struct option table[] = {CLI_PLANNING_OPTIONS,
-                                          {"view", required_argument, NULL, OPT_VIEW},
-                                          {"run", required_argument, NULL, OPT_RUN},
-                                          {"capacity", required_argument, NULL, OPT_CAPACITY},
-                                          {"budget", required_argument, NULL, OPT_CAPACITY},
-                                          {"follow", no_argument, NULL, OPT_FOLLOW},
-                                          {"command", required_argument, NULL, OPT_COMMAND},
-                                          {"once", no_argument, NULL, OPT_ONCE},
-                                          {"size", required_argument, NULL, OPT_SIZE},
-                                          {"script", required_argument, NULL, OPT_SCRIPT},
-                                          {"linear", no_argument, NULL, OPT_LINEAR},
-                                          {"pane", required_argument, NULL, OPT_PANE},
-                                          {"json", no_argument, NULL, CLI_OPT_JSON},
-                                          {"csv", no_argument, NULL, OPT_CSV},
-                                          {"keys", optional_argument, NULL, OPT_KEYS},
-                                          {"glyphs", required_argument, NULL, OPT_GLYPHS},
-                                          {"ascii", no_argument, NULL, OPT_ASCII},
-                                          {"color", required_argument, NULL, OPT_COLOR},
-                                          {"no-mouse", no_argument, NULL, OPT_NO_MOUSE},
-                                          {"state", required_argument, NULL, OPT_STATE},
-                                          {"no-state", no_argument, NULL, OPT_NO_STATE},
-                                          {"test-mode", no_argument, NULL, OPT_TEST_MODE},
-                                          {NULL, 0, NULL, 0}};
     options o = {.width = 120, .height = 40};
     tide_host_return_large(); // tables of millions of blocks come and go
     tide_text_add(&o.prefix, "tidemark tui");
-    int code = parse(argc, argv, table, &o);
+    int code = parse(argc, argv, &o);
     cli_allow_dynamic(&o.view.planning);
     if (code == CLI_GO_ON)
         code = o.keys ? print_keys(&o) : show(argv[optind], optind + 1 < argc ? argv[optind + 1] : NULL, &o);

@@ -12,43 +12,11 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "core/base/json.h"
-#include "core/base/nearest.h"
 #include "core/base/output.h"
 #include "core/ops/ops.h"
 #include "profiler/collector.h"
 #include "profiler/query.h"
 #include "tidemark/version.h"
-
-static const cli_command *const commands[] = {
-    &cli_command_plan,      &cli_command_run,    &cli_command_compare, &cli_command_record,     &cli_command_import,
-    &cli_command_trace,     &cli_command_replay, &cli_command_tui,     &cli_command_report,     &cli_command_diff,
-    &cli_command_check,     &cli_command_sweep,  &cli_command_export,  &cli_command_allocators, &cli_command_devices,
-    &cli_command_operators, &cli_command_merge,  &cli_command_collect,
-};
-enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
-
-static void print_commands(FILE *to) {
-    fputs("usage: tidemark COMMAND [OPTION…] FILE…\n\n"
-          "Plan a tensor program's memory, run it under instrumented allocators, and look where it went.\n"
-          "FILE is an ONNX model, graph text, a list of lifetimes, a plan, a trace or another tool's recording: found "
-          "by\n"
-          "content, not by name.\n\n",
-          to);
-    for (size_t i = 0; i < N_COMMANDS; i++) fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->what);
-    fputs(
-        "\n  tidemark COMMAND --help    options of one command\n"
-        "  tidemark --version [--json] (or -V)\n\n"
-        "exit codes: 0 ok, 1 a check failed, 2 usage, 3 bad input, 4 baseline missing or not comparable, 5 internal,\n"
-        "6 does not fit (a limit, a budget, memory), 7 not decided in time, 8 an output could not be written\n",
-        to);
-}
-
-static const cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(commands[i]->name, name) == 0) return commands[i];
-    }
-    return NULL;
-}
 
 static int print_version(bool as_json) {
     if (!as_json) {
@@ -90,42 +58,18 @@ static void die_out_of_memory(void) {
     _exit(CLI_EXIT_DOES_NOT_FIT);
 }
 
-static const char *command_at(const void *ctx, size_t i) { return ((const cli_command *const *)ctx)[i]->name; }
-
-static int no_command(const char *word) {
-    char clean[64];
-    const char *meant = tide_nearest_word(word, command_at, commands, N_COMMANDS);
-    fprintf(stderr, "error: there is no command '%s'\nhint: ", cli_clean(word, clean, sizeof clean));
-    if (meant != NULL) fprintf(stderr, "did you mean '%s'? ", meant);
-    fputs("the commands are", stderr);
-    for (size_t i = 0; i < N_COMMANDS; i++) fprintf(stderr, "%s %s", i == 0 ? "" : ",", commands[i]->name);
-    fputc('\n', stderr);
-    return CLI_EXIT_USAGE;
-}
-
-static int help_of(const char *name) {
-    const cli_command *cmd = name != NULL ? find_command(name) : NULL;
-    if (name != NULL && cmd == NULL) return no_command(name);
-    if (cmd != NULL)
-        cli_print_help(cmd);
-    else
-        print_commands(stdout);
-    return CLI_EXIT_OK;
-}
-
 /// The command's exit code, or that of a word that is no command.
 static int dispatch(int argc, char **argv) {
     if (argc < 2) {
-        print_commands(stderr);
+        cli_print_commands(stderr);
         return CLI_EXIT_USAGE;
     }
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
         return print_version(argc > 2 && strcmp(argv[2], "--json") == 0);
-    if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
-        return help_of(argc > 2 ? argv[2] : NULL);
-    const cli_command *cmd = find_command(first);
-    return cmd != NULL ? cmd->run(argc - 1, argv + 1) : no_command(first);
+    const bool asks_help = strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0;
+    const cli_command *cmd = asks_help ? &cli_command_help : cli_command_find(first);
+    return cmd != NULL ? cmd->run(argc - 1, argv + 1) : cli_no_command(first);
 }
 
 // ---- signals ----
@@ -177,6 +121,7 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); // a file-size limit too: temporary files are removed then
     watch_endings();
     cli_log_notes(false);
+    cli_commands = cli_command_table;
     tide_collector_hook(0, NULL); // cmd_collect.c is what run and compare start this program as
     const int code = cli_final_code(dispatch(argc, argv));
     cli_log_rest();

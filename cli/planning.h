@@ -134,11 +134,12 @@ enum {
     "  --fold-limit SIZE   larger constants are not made while the model is loaded, but by their operators in each "   \
     "run\n"                                                                                                            \
     "  --own-memory SIZE   what planning a model may take itself (default: 64MiB and 20 times the file)\n"             \
-    "  --weights W         those in a file: auto (default) maps what lies well for its type, and copies the rest; "    \
+    "  --weights W         weights in a file: auto (default) maps what lies well for its type, and copies the rest; "  \
     "map\n"                                                                                                            \
     "                      says what that is; copy copies all\n"                                                       \
-    "  --no-passes         give every tensor its own life, in the order given; or leave out one pass:\n"               \
+    "  --no-passes         give every tensor its own life, in the order given\n"                                       \
     "  --no-views, --no-slices, --no-in-place, --no-parts, --no-order\n"                                               \
+    "                      leave out one pass\n"                                                                       \
     "  --allow-recompute P compute tensors twice where that saves memory: up to P % more work\n"                       \
     "  --seed N            for strategies and inputs that draw (default 0)\n"                                          \
     "  --time-limit S      let the clock end strategy search, so that the command takes about S seconds with "         \
@@ -160,12 +161,12 @@ enum { CLI_GO_ON = -1 };
 /// own and returns CLI_EXIT_OK or CLI_EXIT_USAGE. @return CLI_GO_ON with FILE at argv[optind], or the exit code (also
 /// 0, after
 /// --help)
-int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
-                      int (*take)(void *ctx, int c), void *ctx);
+int cli_parse_options(const cli_command *cmd, int argc, char **argv, cli_planning *p, int (*take)(void *ctx, int c),
+                      void *ctx);
 
 /// The same with one or two FILEs (max_files 2), the first at argv[optind].
-int cli_parse_files(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
-                    int max_files, int (*take)(void *ctx, int c), void *ctx);
+int cli_parse_files(const cli_command *cmd, int argc, char **argv, cli_planning *p, int max_files,
+                    int (*take)(void *ctx, int c), void *ctx);
 
 /// Options of strategies and passes as they follow from those of the command line.
 tide_strategy_options cli_strategy_options(const cli_planning *p);

@@ -148,10 +148,10 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     }
 }
 
-int cli_parse_files(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
-                    int max_files, int (*take)(void *ctx, int c), void *ctx) {
+int cli_parse_files(const cli_command *cmd, int argc, char **argv, cli_planning *p, int max_files,
+                    int (*take)(void *ctx, int c), void *ctx) {
     int c;
-    while ((c = cli_next_option(cmd, argc, argv, table)) != -1) {
+    while ((c = cli_next_option(cmd, argc, argv)) != -1) {
         if (c == 'h') return CLI_EXIT_OK;
         const int taken = cli_planning_option(cmd, p, c);
         if (taken < 0 || (taken == 0 && take(ctx, c) != CLI_EXIT_OK)) return CLI_EXIT_USAGE;
@@ -162,9 +162,9 @@ int cli_parse_files(const cli_command *cmd, int argc, char **argv, const struct 
                      given);
 }
 
-int cli_parse_options(const cli_command *cmd, int argc, char **argv, const struct option *table, cli_planning *p,
-                      int (*take)(void *ctx, int c), void *ctx) {
-    return cli_parse_files(cmd, argc, argv, table, p, 1, take, ctx);
+int cli_parse_options(const cli_command *cmd, int argc, char **argv, cli_planning *p, int (*take)(void *ctx, int c),
+                      void *ctx) {
+    return cli_parse_files(cmd, argc, argv, p, 1, take, ctx);
 }
 
 void cli_planning_deinit(cli_planning *p) {

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/folders.h"
 #include "core/base/hash.h"
 #include "core/base/host_alloc.h"
 
@@ -36,18 +36,6 @@ tide_status cli_tui_need_terminal(tide_error *err) {
 
 enum { MAX_PATH = 4096 };
 
-/// Makes every folder of `path`, which is changed on the way and back. False: it cannot be.
-static bool make_folders(char *path) {
-    for (char *at = path + 1;; at++) {
-        if (*at != '/' && *at != '\0') continue;
-        const char here = *at;
-        *at = '\0';
-        const bool good = mkdir(path, 0700) == 0 || errno == EEXIST;
-        *at = here;
-        if (!good || here == '\0') return good;
-    }
-}
-
 char *cli_tui_state_path(const char *a, const char *b) {
     char real_a[MAX_PATH], real_b[MAX_PATH] = "", folder[MAX_PATH];
     const char *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -59,7 +47,8 @@ char *cli_tui_state_path(const char *a, const char *b) {
         n = snprintf(folder, sizeof folder, "%s/.local/state/tidemark", home);
     else
         return NULL;
-    if (n < 0 || (size_t)n >= sizeof folder || !make_folders(folder)) return NULL;
+    tide_error err = TIDE_ERROR_INIT; // a view without a place for its state is as good
+    if (n < 0 || (size_t)n >= sizeof folder || cli_make_folders(folder, 0700, &err) != TIDE_OK) return NULL;
     const uint64_t hash = tide_hash_text(tide_hash_text(tide_hash_text(TIDE_HASH_START, real_a), "\n"), real_b);
     tide_text path = {0};
     tide_text_addf(&path, "%s/tui-%016" PRIx64, folder, hash);

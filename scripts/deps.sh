@@ -1,9 +1,11 @@
 #!/bin/sh
-# Install what tidemark needs and this machine lacks, from Debian's packages.
+# Install what tidemark needs and this machine lacks, from Debian's packages. On another system say what is missing, and stop
+# for nothing else (probes.sh).
 #
 #   scripts/deps.sh          what building and running needs
 #   scripts/deps.sh test     the same and what the test suite needs
 #   scripts/deps.sh valgrind the same and valgrind, for make valgrind
+#   scripts/deps.sh deb      the same as the first and what making packages needs
 #   scripts/deps.sh bench    the same as the first and what the measurements of bench/ compare with
 #   scripts/deps.sh list     print the names of all of them and do nothing (for other distributions and for images)
 set -eu
@@ -12,27 +14,31 @@ set -eu
 build="gcc g++ libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
 libjansson-dev libsqlite3-dev libzstd-dev liblz4-dev zlib1g-dev libncurses-dev libtomlplusplus-dev"
 tests="libcmocka-dev libonnx-testdata sqlite3 zstd lz4 tmux python3 chromium chromium-driver python3-jsonschema python3-yaml
-libxml2-utils doxygen openmpi-bin libopenmpi-dev qemu-user"
-bench="libmimalloc-dev libjemalloc-dev heaptrack"
+libxml2-utils doxygen openmpi-bin libopenmpi-dev qemu-user man-db mandoc fish"
+deb="dpkg-dev file python3"
+bench="libmimalloc-dev libjemalloc-dev heaptrack zsh"
 
 case "${1:-build}" in
 build) wanted=$build ;;
 test) wanted="$build $tests" ;;
+deb) wanted="$build $deb" ;;
 bench) wanted="$build $bench" ;;
 valgrind) wanted="$build $tests valgrind" ;;
 list)
-    echo $build $tests $bench
+    echo $build $tests $deb $bench
     exit 0
     ;;
 *)
-    echo "usage: scripts/deps.sh [build|test|valgrind|bench|list]" >&2
+    echo "usage: scripts/deps.sh [build|test|valgrind|deb|bench|list]" >&2
     exit 2
     ;;
 esac
 
+# Another system: nothing is installed, and what is there is found as CMake will find it.
 if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>&1; then
+    if missing=$("$(dirname "$0")/probes.sh" "${1:-build}"); then exit 0; fi
     echo "tidemark: this is not a Debian-like system; please install what corresponds to these Debian packages:" >&2
-    echo "    "$wanted >&2
+    echo "$missing" >&2
     exit 1
 fi
 

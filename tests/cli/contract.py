@@ -23,7 +23,7 @@ class Commands(Case):
         self.assertEqual(run().returncode, 2)
         self.assertIn("tidemark ", self.ok("--version").stdout)
         self.assertEqual(self.json("--version")["schema"], "tidemark.version")
-        for name in ("plan", "run", "compare", "record", "import", "merge", "trace", "replay", "tui", "report", "check", "sweep", "export", "allocators", "devices",
+        for name in ("demo", "help", "plan", "run", "compare", "record", "import", "merge", "trace", "replay", "tui", "report", "check", "sweep", "export", "allocators", "devices",
                      "operators", "collect"):
             self.assertIn(f"usage: tidemark {name}", self.ok(name, "--help").stdout)
             self.refused(2, name, "--no-such-option", says=["no-such-option", f"tidemark {name} --help"])
@@ -533,31 +533,6 @@ class Odd(Case):
         path = self.dir / "a.csv"
         path.write_text("id,lower,upper\na,1,2\n")
         self.refused(3, "plan", path, says=["size", "a.csv:1"])
-
-
-class Readme(Case):
-    @unittest.skipIf(scratch.why_other(), scratch.why_other())
-    def test_numbers_in_the_readme_are_the_programs(self):
-        """Every line of the README's example is what the program prints today, but for times and paths."""
-        graph = SAMPLES / "squeezenet1_1.json"
-        plain = lambda text: [re.sub(r"[\d.]+ ms", "T ms", " ".join(line.split())) for line in text.splitlines()]
-        printed = set(plain(self.ok("plan", "--all", graph).stdout + self.ok("compare", graph).stdout))
-        example = (tidemark.SOURCE / "README.md").read_text().split("```")[1]
-        lines = [line for line in plain(example) if line and not re.match("==|trace|report|table|look", line)]
-        self.assertGreater(len(lines), 25)
-        for line in lines:
-            self.assertIn(line, printed)
-
-
-    @unittest.skipIf(scratch.why_other(), scratch.why_other())
-    def test_the_trace_in_the_readme(self):
-        """Who is live at the peak of its example, as the README shows it, but for times."""
-        example = (tidemark.SOURCE / "README.md").read_text().split("## Recording")[1].split("```")[1].strip().splitlines()
-        self.ok("compare", SAMPLES / "squeezenet1_1.json", "-o", self.dir / "squeezenet1_1.db")
-        command = example[0].removeprefix("$ tidemark ").split()
-        text = self.ok(*command, cwd=self.dir).stdout
-        plain = lambda lines: [re.sub(r"[\d.]+ ([mun]?s\b|%)", r"T", " ".join(line.split())) for line in lines]
-        self.assertEqual(plain(example[1:]), plain(text.splitlines()))
 
 
 class Files(Case):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The README's section *Everyday use*: every line of it is typed on real files, and its answer is looked at. A line that is
-not looked at here fails the test, and so does one of these that is no longer in the README."""
+"""docs/everyday.md: every line of it is typed on real files, and its answer is looked at. A line that is
+not looked at here fails the test, and so does one of these that is no longer there."""
 import csv
 import html.parser
 import json
@@ -23,7 +23,7 @@ import tidemark
 from bad_input import field, model, varint
 from tidemark import PROGRAM, SAMPLES, SOURCE, Case, environment
 
-LINES = {}  # what stands in the README, less the comment behind it -> what looks at the answer
+LINES = {}  # what stands in the page, less the comment behind it -> what looks at the answer
 
 
 def line(text):
@@ -36,9 +36,8 @@ def line(text):
 
 
 def everyday():
-    """[(command, what it says of itself)] of the section."""
-    section = (SOURCE / "README.md").read_text().split("## Everyday use\n")[1].split("\n## ")[0]
-    lines = [one[4:] for one in section.splitlines() if one.startswith("    tidemark ")]
+    """[(command, what it says of itself)] of the page."""
+    lines = [one[4:] for one in (SOURCE / "docs/everyday.md").read_text().splitlines() if one.startswith("    tidemark ")]
     return [(re.split(r" {2,}", one, maxsplit=1) + [""])[:2] for one in lines]
 
 
@@ -80,7 +79,7 @@ class Page(html.parser.HTMLParser):
 
 
 class Shell(Case):
-    """Files with the README's names, made when a line needs them; a line is typed into a shell that knows `tidemark`."""
+    """Files with the page's names, made when a line needs them; a line is typed into a shell that knows `tidemark`."""
 
     def setUp(self):
         super().setUp()
@@ -147,6 +146,13 @@ class Shell(Case):
 
 
 # ---- the lines ----
+
+@line("tidemark demo")
+def _(t, typed):
+    shown = t.type(f"TMPDIR={t.dir} {typed}")
+    folder = re.search(r"(?m)^\$ cd (\S+)$", shown)[1]
+    t.assertEqual(len(os.listdir(folder)), 4)  # tests/cli/demo.py looks into them
+
 
 @line("tidemark plan --all model.onnx")
 def _(t, typed):
@@ -531,7 +537,7 @@ class Everyday(Shell):
         self.assertGreater(len(written), 30)
         self.assertEqual(sorted(set(written)), sorted(written), "a line stands there twice")
         self.assertEqual([one for one in written if one not in LINES], [], "no test checks the output of these lines")
-        self.assertEqual([one for one in LINES if one not in written], [], "these lines are no longer in the README")
+        self.assertEqual([one for one in LINES if one not in written], [], "these lines are no longer in the page")
         self.assertEqual([one for one, says in everyday() if not says], [], "these lines do not say what they are for")
 
 

@@ -57,6 +57,8 @@ COMMANDS = {
     "allocators": ["allocators", "--json"],
     "devices": ["devices", "--json"],
     "operators": ["operators", "--json"],
+    "help man": ["help", "--format", "man", "tui"],
+    "help fish": ["help", "--format", "fish"],
 }
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Documents of the terminal view say what it does: every ```console block of docs/tui.md and the README is run and compared,
-and the keys of the man page are those of the program. TIDE_UPDATE_DOCS=1 writes what the program says into them instead."""
+"""Documents of the terminal view say what it does: every ```console block of docs/tui.md is run and compared.
+TIDE_UPDATE_DOCS=1 writes what the program says into them instead."""
 import os
 import pathlib
 import re
@@ -13,7 +13,6 @@ from tidemark import PROGRAM, SOURCE, Case, environment
 
 UPDATE = os.environ.get("TIDE_UPDATE_DOCS") == "1"
 EXAMPLES = pathlib.Path(os.environ.get("TIDE_EXAMPLES_DIR", pathlib.Path(PROGRAM).parent.parent / "examples"))
-BEGIN, END = '.\\" BEGIN KEYS: tidemark tui --keys=troff', '.\\" END KEYS'
 
 
 def blocks(text):
@@ -72,10 +71,6 @@ class Documents(Case):
     def test_the_pages_blocks(self):
         self.check_page("docs/tui.md", 8)
 
-    @unittest.skipIf(scratch.why_other(), scratch.why_other())
-    def test_the_readmes_block(self):
-        self.check_page("README.md", 1)
-
     def questions(self):
         """Rows of the table: number, files, keys, answers."""
         for line in (SOURCE / "docs/tui.md").read_text(encoding="utf-8").splitlines():
@@ -110,23 +105,6 @@ class Documents(Case):
                 words = re.sub(r"\s+", " ", frame) # a sentence may be broken where the pane ends
                 for answer in answers if size != "80x24" else answers[:1]:
                     self.assertIn(re.sub(r"\s+", " ", answer), words, f"{keys}:\n{frame}")
-
-    def test_the_man_pages_keys(self):
-        page = SOURCE / "docs" / "man" / "tidemark-tui.1"
-        text = page.read_text(encoding="utf-8")
-        head, rest = text.split(BEGIN + "\n")
-        keys, tail = rest.split(END)
-        now = "".join(line + "\n" for line in self.shell("tidemark tui --keys=troff"))
-        if UPDATE:
-            page.write_text(head + BEGIN + "\n" + now + END + tail, encoding="utf-8")
-        else:
-            self.assertEqual(keys, now)
-
-    def test_every_option_is_in_the_man_page(self):
-        page = (SOURCE / "docs" / "man" / "tidemark-tui.1").read_text(encoding="utf-8").replace("\\-", "-")
-        for word in " ".join(self.shell("tidemark tui --help")).split():
-            if word.startswith("--") and len(word) > 2:
-                self.assertIn(word.rstrip(",.;:)").split("[")[0], page)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`cmake --install` puts the program, its man page, its plug-ins, the public headers and the libraries (where the build has
-them: not under sanitizers) under a prefix, and nothing else. What the libraries are is looked at by library.py.
+"""`cmake --install` puts the program, its pages of the manual, completion for three shells, its plug-ins, the public headers,
+examples and the libraries (where the build has them: not under sanitizers) under a prefix, and nothing else. What the
+libraries are is looked at by library.py.
 Usage: install.py CMAKE BUILD_DIR LIBDIR HAS_MPI HAS_CUDA HAS_LIBRARIES (0 or 1)"""
 import pathlib
 import re
@@ -15,7 +16,12 @@ EXAMPLES = ["serve.c", "toy_runtime.c", "compiler_pass.c", "read_trace.cpp", "pl
 
 def main():
     cmake, build, libdir, has_mpi, has_cuda, has_libraries = sys.argv[1:7]
-    wanted = {"bin/tidemark", "share/man/man1/tidemark-tui.1", *(f"include/tidemark/{name}" for name in HEADERS)}
+    program = pathlib.Path(build) / "cli" / "tidemark"
+    listed = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout.split("\n\n")[2]
+    commands = re.findall(r"(?m)^  (\w+) +\w", listed)
+    wanted = {"bin/tidemark", "share/bash-completion/completions/tidemark", "share/zsh/site-functions/_tidemark",
+              "share/fish/vendor_completions.d/tidemark.fish", "share/man/man1/tidemark.1",
+              *(f"share/man/man1/tidemark-{name}.1" for name in commands), *(f"include/tidemark/{name}" for name in HEADERS)}
     wanted |= {"share/doc/tidemark/copyright", *(f"share/doc/tidemark/examples/{name}" for name in EXAMPLES)}
     if has_mpi == "1":
         wanted.add(f"{libdir}/tidemark/tidemark_mpi.so")
@@ -33,6 +39,9 @@ def main():
         subprocess.run([cmake, "--install", build, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)
         root = pathlib.Path(prefix)
         found = {p.relative_to(root).as_posix() for p in root.rglob("*") if not p.is_dir()}
+        package = root / "usr"  # what a package is made of
+        subprocess.run([cmake, "--install", build, "--prefix", package], check=True, stdout=subprocess.DEVNULL)
+        of_zsh = [p.parent.name for p in package.rglob("_tidemark")]
         said = subprocess.run([root / "bin/tidemark", "--version"], check=False, capture_output=True, text=True).stdout
     for name in sorted(wanted - found):
         print(f"{name} is not installed")
@@ -40,8 +49,11 @@ def main():
         print(f"{name} is installed")
     if not said.startswith("tidemark "):
         print(f"the installed program says {said!r}")
+    wanted_zsh = ["vendor-completions" if pathlib.Path("/etc/debian_version").exists() else "site-functions"]
+    if of_zsh != wanted_zsh:
+        print(f"below /usr the completion of zsh is in {of_zsh}, not in {wanted_zsh}")
     print(f"{len(found)} files")
-    return 0 if found == wanted and said.startswith("tidemark ") else 1
+    return 0 if found == wanted and of_zsh == wanted_zsh and said.startswith("tidemark ") else 1
 
 
 if __name__ == "__main__":

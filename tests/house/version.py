@@ -9,7 +9,7 @@ import sys
 
 HEADER = "include/tidemark/version.h"
 TEXTS = {".c", ".h", ".cpp", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml", ".yml", ".1", ".css", ".js", ""}
-SKIPPED = {"build", ".git", "sample_graphs", "demo-out", "golden"}
+SKIPPED = {"build", ".git", "sample_graphs", "golden"}
 
 
 def texts(root):

@@ -18,7 +18,7 @@ ALLOWED = {
     "profiler/import/import.c": "events on their way into a trace, without a name in a folder that output made",
     "profiler/read/recover_file.c": "copies, in a folder that output made",
     "tui/state/state_file.c": "a folder for the state",
-    "cli/tui_view.c": "a folder for the state",
+    "cli/folders.c": "folders that a command writes files into",
     "cli/buffer_file.c": "memory of a run's contexts, which is mapped and not written; created by O_EXCL, of full size or not at all",
     "cli/run_tui.c": "a folder of its own for a temporary trace",
     "cli/cmd_sweep.c": "/dev/null for the ranks that do not print",
