@@ -9,7 +9,7 @@
 #include "cli/help_text.h"
 #include "core/base/assert.h"
 #include "core/base/utf8.h"
-#include "core/base/version.h"
+#include "tidemark/version.h"
 #include "tui/tui.h"
 
 extern const char tide_everyday[]; // docs/everyday.md

@@ -2,6 +2,7 @@
 //
 // What tide_plan_make is given beside lifetimes: a question whether the plan is still wanted, memory of the caller's;
 // and the same as arrays of numbers (planner/cancel, plan_memory, plan_arrays).
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
