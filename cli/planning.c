@@ -82,6 +82,10 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
     if (st == TIDE_OK) {
         const tide_program_options opt = {.no_fuse = p->no_fuse,
                                           .allow_dynamic = p->allow_dynamic,
+                                          .bound_limit_bytes =
+                                              p->has_bound_limit ? p->bound_limit_bytes : CLI_BOUND_LIMIT,
+                                          .bounds = p->bounds.items,
+                                          .n_bounds = p->bounds.n,
                                           .no_kernels = p->no_kernels,
                                           .fold_max_bytes = p->fold_max_bytes,
                                           .shapes = all,

@@ -31,7 +31,13 @@ typedef enum cli_weights {
     CLI_WEIGHTS_COPY, ///< all are copied
 } cli_weights;
 
-enum { CLI_MIN_FOLD_LIMIT = 64 << 10 };
+enum { CLI_MIN_FOLD_LIMIT = 64 << 10, CLI_BOUND_LIMIT = 256 << 20 };
+
+/// --bound NAME=DIMS, any number of times: the most that a tensor can be that is sized while running.
+typedef struct cli_bounds {
+    tide_bound_given *items; ///< [n], names are owned
+    size_t n, cap;
+} cli_bounds;
 
 /// The options that several commands share; zero-initialise.
 typedef struct cli_planning {
@@ -39,6 +45,9 @@ typedef struct cli_planning {
     bool all;             ///< every strategy
     bool no_fuse;
     bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
+    uint64_t bound_limit_bytes; ///< such a tensor is planned at a bound of at most so many bytes; with has_bound_limit
+    bool has_bound_limit;       ///< false: CLI_BOUND_LIMIT
+    cli_bounds bounds;
     bool takes_blocks;  ///< a trace without runs is a list of its blocks; else refused
     bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
     bool no_pass[TIDE_N_PASSES];
@@ -101,6 +110,8 @@ enum {
     CLI_OPT_OWN_MEMORY,
     CLI_OPT_FOLD_LIMIT,
     CLI_OPT_WEIGHTS,
+    CLI_OPT_BOUND,
+    CLI_OPT_BOUND_LIMIT,
     CLI_OPT_ALLOW_RECOMPUTE,
     CLI_OPT_NO_PASS, ///< and one for each pass behind it
     CLI_OPT_FIRST_OWN = 2000,
@@ -117,6 +128,7 @@ enum {
         {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},                                                   \
         {"weights", required_argument, NULL, CLI_OPT_WEIGHTS},                                                         \
         {"fold-limit", required_argument, NULL, CLI_OPT_FOLD_LIMIT},                                                   \
+        {"bound", required_argument, NULL, CLI_OPT_BOUND}, {"bound-limit", required_argument, NULL, CLI_OPT_BOUND_LIMIT}, \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
         {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
@@ -129,6 +141,11 @@ enum {
     "  --strategy S        how to plan (default search; a wrong name lists them all)\n"                                \
     "  --shape NAME=DIMS   extents of a graph input, 1x3x224x224; may be repeated\n"                                   \
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
+    "  --bound NAME=DIMS   the most that a tensor can be that is sized while running, 300x6 or ?x6; may be "            \
+    "repeated\n"                                                                                                       \
+    "  --bound-limit SIZE  such a tensor is planned where its bound is at most SIZE (default 256MiB; 0: none is, but "  \
+    "for\n"                                                                                                            \
+    "                      those of --bound)\n"                                                                        \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
     "  --fold-limit SIZE   larger constants are not made while the model is loaded, but by their operators in each "   \
