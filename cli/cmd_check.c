@@ -269,6 +269,8 @@ static tide_gate_plan_settings settings_of(const cli_check_options *o) {
     for (int k = 0; k < TIDE_N_PASSES; k++) s.no_passes |= p->no_pass[k] ? 1U << k : 0;
     s.extents = p->extent_list;
     s.n_extents = p->n_extents;
+    s.bounds = p->bounds.texts;
+    s.n_bounds = p->bounds.n;
     return s;
 }
 

@@ -251,7 +251,6 @@ static tide_status run_sizes(const char *path, options *o, cli_session *session,
 static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
     cli_plans plans = {0};
     if (o->planning.profile.n_points > 0) return run_sizes(path, o, session, f, err);
-    o->planning.allow_dynamic = o->decode == 0;
     o->planning.weights_registry = cli_session_registry(session);
     o->planning.mapped = cli_session_mapped(session);
     tide_status st = load(path, o, &plans, err);

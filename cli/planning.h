@@ -36,15 +36,17 @@ enum { CLI_MIN_FOLD_LIMIT = 64 << 10, CLI_BOUND_LIMIT = 256 << 20 };
 /// --bound NAME=DIMS, any number of times: the most that a tensor can be that is sized while running.
 typedef struct cli_bounds {
     tide_bound_given *items; ///< [n], names are owned
-    size_t n, cap;
+    const char **texts;      ///< [n] as they were given, borrowed
+    size_t n, cap, cap_texts;
 } cli_bounds;
+/// Takes one "NAME=DIMS", which must live as long. TIDE_ERR_INVALID, TIDE_ERR_NOMEM; nothing has changed then.
+tide_status cli_bound_add(cli_bounds *bounds, const char *text, tide_error *err) TIDE_NODISCARD;
 
 /// The options that several commands share; zero-initialise.
 typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
-    bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
     uint64_t bound_limit_bytes; ///< such a tensor is planned at a bound of at most so many bytes; with has_bound_limit
     bool has_bound_limit;       ///< false: CLI_BOUND_LIMIT
     cli_bounds bounds;
@@ -168,9 +170,6 @@ enum {
 /// Take option `c` if it is one of planning. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c);
 void cli_planning_deinit(cli_planning *p);
-/// Once all options are there: tensors that are sized while running are left out of plans, which say so; a plan for
-/// several sizes (--profile) has a place for all of them or is refused.
-static inline void cli_allow_dynamic(cli_planning *p) { p->allow_dynamic = p->profile.n_points == 0; }
 
 enum { CLI_GO_ON = -1 };
 /// Take the options of a command that plans one FILE: those of planning go into `p`, `take(ctx, c)` gets the command's
@@ -197,6 +196,11 @@ tide_status cli_plans_make(cli_input *in, const cli_planning *p, cli_plans *out,
 tide_status cli_plans_follow(cli_input *in, const char *plan_path, const cli_planning *p, cli_plans *out,
                              tide_error *err) TIDE_NODISCARD;
 void cli_plans_deinit(cli_plans *plans);
+/// For an answer that holds for all that a run takes: nothing in the table is left out. TIDE_ERR_UNKNOWN_SIZE naming
+/// tensors that are sized while running and have no bound, with what would give them one.
+tide_status cli_must_be_bounded(const tide_lifetimes *lt, tide_error *err) TIDE_NODISCARD;
+/// "u, where and 3 more": the first of them, cut to fit.
+const char *cli_unbounded_names(const tide_lifetimes *lt, char *buf, size_t buf_bytes);
 
 /// The lifetimes alone, of any FILE that has some; `plan` (may be NULL) gets the plan they came with, if they did.
 tide_status cli_lifetimes_of_input(cli_input *in, const cli_planning *p, tide_lifetimes *out,

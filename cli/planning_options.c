@@ -58,60 +58,38 @@ static int take_extent(const cli_command *cmd, cli_planning *p) {
     return 1;
 }
 
-/// Question marks in `text`, which stand for extents that are not said: [*n_open] numbers of them, and `text` has 0 there.
-static size_t open_extents(char *text, int32_t *open) {
-    size_t n = 0;
-    int32_t d = 0;
-    for (char *at = text; *at != '\0'; at++) {
-        d += *at == 'x';
-        if (*at != '?' || n == TIDE_MAX_RANK) continue;
-        *at = '0';
-        open[n++] = d;
+tide_status cli_bound_add(cli_bounds *bounds, const char *text, tide_error *err) {
+    const char *eq = strrchr(text, '=');
+    tide_shape shape;
+    char clean[96];
+    if (eq == NULL || eq == text)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is not of the form NAME=300x6",
+                         cli_clean(text, clean, sizeof clean));
+    TIDE_TRY(tide_shape_parse_open(eq + 1, &shape, err));
+    for (size_t i = 0; i < bounds->n; i++) {
+        const char *name = bounds->items[i].name;
+        if (strlen(name) == (size_t)(eq - text) && strncmp(name, text, (size_t)(eq - text)) == 0)
+            return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is there twice", cli_clean(name, clean, sizeof clean));
     }
-    return n;
-}
-
-/// "300x?": a shape whose open extents are TIDE_DIM_UNKNOWN.
-static tide_status parse_bound(const char *text, tide_shape *out, tide_error *err) {
-    char digits[192];
-    int32_t open[TIDE_MAX_RANK];
-    if (strlen(text) >= sizeof digits)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%.40s…' has more than %d extents", text, TIDE_MAX_RANK);
-    memcpy(digits, text, strlen(text) + 1);
-    const size_t n = open_extents(digits, open);
-    if (tide_shape_parse(digits, out, NULL) != TIDE_OK)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is no list of extents like 300x6 or ?x6", text);
-    for (size_t i = 0; i < n; i++) out->dims[open[i]] = TIDE_DIM_UNKNOWN;
+    char *name = tide_host_strndup(text, (size_t)(eq - text));
+    if (name == NULL ||
+        tide_host_grow(&bounds->items, &bounds->cap, bounds->n + 1, sizeof *bounds->items) != TIDE_OK ||
+        tide_host_grow(&bounds->texts, &bounds->cap_texts, bounds->n + 1, sizeof *bounds->texts) != TIDE_OK) {
+        tide_host_free(name);
+        return TIDE_NO_MEMORY(err, "for bound '%s'", text);
+    }
+    bounds->texts[bounds->n] = text;
+    bounds->items[bounds->n++] = (tide_bound_given){.name = name, .most = shape};
     return TIDE_OK;
 }
 
 static int take_bound(const cli_command *cmd, cli_planning *p) {
-    const char *eq = strrchr(optarg, '=');
     tide_error err = TIDE_ERROR_INIT;
-    tide_shape shape;
-    char clean[96];
-    if (eq == NULL || eq == optarg) {
-        cli_usage(cmd, "--bound: '%s' is not of the form NAME=300x6", cli_clean(optarg, clean, sizeof clean));
-        return -1;
-    }
-    if (parse_bound(eq + 1, &shape, &err) != TIDE_OK) {
-        cli_usage(cmd, "--bound: %s", err.msg);
-        return -1;
-    }
-    char *name = tide_host_strndup(optarg, (size_t)(eq - optarg));
-    if (name == NULL ||
-        tide_host_grow(&p->bounds.items, &p->bounds.cap, p->bounds.n + 1, sizeof *p->bounds.items) != TIDE_OK) {
-        tide_host_free(name);
-        cli_option_no_memory("--bound");
-    }
-    for (size_t i = 0; i < p->bounds.n; i++) {
-        if (strcmp(p->bounds.items[i].name, name) != 0) continue;
-        cli_usage(cmd, "--bound: '%s' is there twice", cli_clean(name, clean, sizeof clean));
-        tide_host_free(name);
-        return -1;
-    }
-    p->bounds.items[p->bounds.n++] = (tide_bound_given){.name = name, .most = shape};
-    return 1;
+    const tide_status st = cli_bound_add(&p->bounds, optarg, &err);
+    if (st == TIDE_OK) return 1;
+    if (st == TIDE_ERR_NOMEM) cli_option_no_memory("--bound");
+    cli_usage(cmd, "--bound: %s", err.msg);
+    return -1;
 }
 
 static int take_kernel_threads(const cli_command *cmd) {
@@ -233,6 +211,7 @@ void cli_planning_deinit(cli_planning *p) {
     cli_profile_deinit(&p->profile);
     for (size_t i = 0; i < p->bounds.n; i++) tide_host_free((char *)(uintptr_t)p->bounds.items[i].name);
     tide_host_free(p->bounds.items);
+    tide_host_free(p->bounds.texts);
     tide_host_free(p->extent_list);
 }
 
