@@ -14,12 +14,9 @@
 //
 // A kernel is kept for the next run where the sizes of its operands say all there is to know of it: as long as they
 // stay it is not prepared anew, and a run of bounded tensors alone allocates nothing.
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "core/base/assert.h"
-#include "core/base/log.h"
 #include "core/memory/poison.h"
 #include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
@@ -134,52 +131,6 @@ static tide_status infer(tide_context *c, const tide_node *node, tide__context_s
     return TIDE_OK;
 }
 
-// ---- bounds ----
-
-static bool is_within(const tide_bound *b, const tide_shape *s) {
-    int64_t n;
-    if (b->is_count) return tide_shape_numel(s, &n, NULL) == TIDE_OK && n <= b->most.dims[0];
-    if (s->rank != b->most.rank) return false;
-    for (int32_t d = 0; d < s->rank; d++) {
-        if (s->dims[d] > b->most.dims[d]) return false;
-    }
-    return true;
-}
-
-static tide_status fail_bound(const tide_value *v, const tide_operand *o, tide_error *err) {
-    char is[192], most[192];
-    tide_shape_format(&o->shape, is, sizeof is);
-    tide_shape_format(&v->bound->most, most, sizeof most);
-    const tide_status st = v->bound->by_file || v->bound->by_user ? TIDE_ERR_NO_SPACE : TIDE_ERR_RUNTIME;
-    if (v->bound->is_count)
-        TIDE_FAIL(err, st, "tensor '%s' comes out as %s %s: its place has room for %" PRId64 " elements", v->name,
-                  tide_dtype_name(o->dtype), is, v->bound->most.dims[0]);
-    else
-        TIDE_FAIL(err, st, "tensor '%s' comes out as %s %s, and its bound is %s", v->name, tide_dtype_name(o->dtype),
-                  is, most);
-    if (v->bound->by_user)
-        tide_error_hint(err, "--bound %s=%.*s makes room for it", v->name, (int)strlen(is) - 2, is + 1);
-    else if (v->bound->by_file)
-        tide_error_hint(err, "the file says so; --bound-limit 0 leaves it without a bound");
-    return st;
-}
-
-tide_status tide__context_size_bounded(tide_context *c, uint32_t value_i, tide_operand *o, tide_error *err) {
-    const tide_value *v = &graph_of(c)->values[value_i];
-    TIDE_ASSERT(c->plan->needs[value_i].bounded && o->dtype == v->dtype);
-    if (!is_within(v->bound, &o->shape)) return fail_bound(v, o, err);
-    const tide_status st = tide_tensor_set_shape(c->values[value_i], &o->shape, err);
-    if (st != TIDE_OK) {
-        tide_error_prefix(err, "tensor '%s'", v->name);
-        return st;
-    }
-    c->sized[value_i] = true;
-    o->size_bytes = tide_tensor_size_bytes(c->values[value_i]);
-    o->data = o->size_bytes > 0 ? c->data[value_i] : NULL;
-    TIDE_ASSERT(o->size_bytes <= c->plan->needs[value_i].size_bytes && (o->size_bytes == 0 || o->data != NULL));
-    return TIDE_OK;
-}
-
 // ---- memory ----
 
 static tide_status bind_block(tide_context *c, tide_tensor *t, const char *name, void **data, tide_error *err) {
@@ -234,7 +185,7 @@ static void drop_value(tide_context *c, uint32_t value_i) { tide__context_set_dy
 void tide__context_drop_dynamic(tide_context *c) {
     if (c->dynamic == NULL) return;
     const tide_graph *g = graph_of(c);
-    memset(c->sized, 0, g->n_values * sizeof *c->sized);
+    tide__context_forget_sizes(c);
     for (size_t i = 0; i < g->n_outputs; i++) {
         if (!c->plan->needs[g->outputs[i]].dynamic) continue;
         tide_tensor_unref(c->outputs[i]);

@@ -90,6 +90,8 @@ struct tide_context {
     tide__context_step *steps;     ///< [n_steps]
     tide_operand *operands;        ///< operands of all steps, one behind the other
     bool *sized; ///< [n_values] bounded ones that this run has made; NULL: there are none
+    tide_context_bounded *bounded; ///< [n_bounded] what came out in the runs so far
+    size_t n_bounded;
     bool inputs_set;
     bool *ran; ///< [n_steps] of a program with regions: which steps this run has done; else NULL
     tide_scope run_scope;
@@ -166,6 +168,14 @@ tide_status tide__context_free_dynamic(tide_context *c, size_t step_i, tide_erro
 /// The value of a dynamic value for now: a new tensor of this type and shape, `o` gets its size and address.
 tide_status tide__context_make_dynamic(tide_context *c, uint32_t value_i, tide_operand *o,
                                        tide_error *err) TIDE_NODISCARD;
+// context_bounded.c: tensors that are sized while running, in their places
+
+/// The tables of a context whose program has such tensors.
+tide_status tide__context_open_bounded(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// A run begins, or has failed: nothing has come out.
+void tide__context_forget_sizes(tide_context *c);
+/// A run has ended well: note what came out.
+void tide__context_note_sizes(tide_context *c);
 /// A bounded value has this type and shape for now; `o` gets its address. TIDE_ERR_NO_SPACE naming it where the shape
 /// is past a bound that was given, TIDE_ERR_RUNTIME past one of its operator's rule; it is as before then.
 tide_status tide__context_size_bounded(tide_context *c, uint32_t value_i, tide_operand *o,
