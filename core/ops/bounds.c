@@ -187,8 +187,7 @@ static bool read_axis(const tide_bounds *x, int32_t *axis) {
     *axis = -1;
     if (tide_node_attr(x->node, "axis") == NULL) return true;
     const int32_t rank = x->in[0].shape.rank;
-    return rank > 0 &&
-           tide_op_axis(x->node, tide_node_attr_int(x->node, "axis", 0), rank, axis, NULL) == TIDE_OK;
+    return rank > 0 && tide_op_axis(x->node, tide_node_attr_int(x->node, "axis", 0), rank, axis, NULL) == TIDE_OK;
 }
 
 static bool compress(tide_bounds *x) {
@@ -282,7 +281,8 @@ static bool read_list(const tide_bounds *x, const char *attr, size_t operand, in
 /// Whether [start, end) by `step` of an axis of at most `extent` elements never shrinks when the axis grows.
 static bool stretch_grows(int64_t start, int64_t end, int64_t step, int64_t extent) {
     if (step > 0) return start >= 0 || end < 0 || end >= extent;
-    return start < 0 || end >= 0 || end < -extent;
+    if (start >= 0) return end >= 0 || end < -extent;
+    return end >= 0 || start > end; // else the start is moved to the one element of a short axis: a long one has none
 }
 
 /// So it is with every axis, by constants.
@@ -324,7 +324,8 @@ static bool slice(tide_bounds *x) {
 
 /// Of a bound and of a number that it is never below: at -1 stands what is left of the elements.
 static bool reshape_to(const tide_bounds *x, const int64_t *want, int32_t rank, tide_shape *most, tide_shape *least) {
-    const bool keeps_zero = tide_node_attr_int(x->node, "allowzero", 0) != 0, is_count = x->state[0] == TIDE_BOUND_COUNT;
+    const bool keeps_zero = tide_node_attr_int(x->node, "allowzero", 0) != 0,
+               is_count = x->state[0] == TIDE_BOUND_COUNT;
     const tide_shape *in = &x->in[0].shape;
     bool is_kept[TIDE_MAX_RANK] = {false};
     int64_t known = 1, left = 1, fewest = 1;
