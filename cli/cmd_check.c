@@ -271,6 +271,8 @@ static tide_gate_plan_settings settings_of(const cli_check_options *o) {
     s.n_extents = p->n_extents;
     s.bounds = p->bounds.texts;
     s.n_bounds = p->bounds.n;
+    s.bound_limit_bytes = p->bound_limit_bytes;
+    s.has_bound_limit = p->has_bound_limit;
     return s;
 }
 

@@ -52,6 +52,8 @@ static tide_status planning_of(const tide_gate_plan_settings *s, cli_planning *o
                           .n_threads = 1,
                           .extents = s->extents,
                           .n_extents = s->n_extents,
+                          .bound_limit_bytes = s->bound_limit_bytes,
+                          .has_bound_limit = s->has_bound_limit,
                           .input_dir = s->input_dir};
     for (int p = 0; p < TIDE_N_PASSES; p++) out->no_pass[p] = (s->no_passes >> p & 1) != 0;
     const tide_strategy *strategy;

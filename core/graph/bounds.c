@@ -30,7 +30,7 @@ tide__size tide__size_either(const tide__size *a, const tide__size *b) {
     tide__size out = *a;
     if (a->state != TIDE_BOUND_SHAPE || b->state != TIDE_BOUND_SHAPE || a->dtype != b->dtype ||
         a->most.rank != b->most.rank)
-        return (tide__size){.state = TIDE_BOUND_NONE};
+        return (tide__size){.state = TIDE_BOUND_NONE, .dtype = a->dtype};
     for (int32_t d = 0; d < out.most.rank; d++) {
         if (b->most.dims[d] > out.most.dims[d]) out.most.dims[d] = b->most.dims[d];
         if (b->least.dims[d] < out.least.dims[d]) out.least.dims[d] = b->least.dims[d];
@@ -149,10 +149,14 @@ tide_status tide__bound_value(tide_graph *g, uint32_t value_i, const tide__size 
     tide_host_free(v->bound);
     v->bound = NULL;
     v->is_bounded = false;
-    if (s.state == TIDE_BOUND_NONE) s = (tide__size){.state = TIDE_BOUND_NONE, .dtype = v->dtype};
+    if (s.state == TIDE_BOUND_NONE)
+        s.dtype = v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : rule->dtype;
     if (v->dtype != TIDE_DTYPE_UNDEFINED && s.dtype != v->dtype) return TIDE_OK; // the run will tell
     const bool by_file = narrow_by_file(g, v, &s) && rule->state != TIDE_BOUND_SHAPE;
     if (given != NULL) TIDE_TRY(narrow_by_user(v, given, &s, err));
+    if (given != NULL && s.dtype == TIDE_DTYPE_UNDEFINED)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID,
+                         "tensor '%s' cannot be given a bound: its element type is known only while running", v->name);
     if (s.state == TIDE_BOUND_NONE || s.dtype == TIDE_DTYPE_UNDEFINED) return TIDE_OK;
     if (tide_shape_operand_bytes(&s.most, s.dtype, &bytes, NULL) != TIDE_OK) {
         if (given == NULL) return TIDE_OK; // more than there can be: no bound
@@ -235,7 +239,10 @@ tide_status tide__bound_node(tide_graph *g, tide_node *n, tide_tensor *const *kn
                          .out_state = r.state + n->n_inputs,
                          .n_out = n->n_outputs};
         const bool is_known = n->rule != NULL && n->rule(&x);
-        for (size_t k = 0; k < n->n_outputs && !is_known; k++) x.out_state[k] = TIDE_BOUND_NONE;
+        for (size_t k = 0; k < n->n_outputs && !is_known; k++) {
+            x.out_state[k] = TIDE_BOUND_NONE;
+            x.out[k].dtype = TIDE_DTYPE_UNDEFINED;
+        }
         n->is_sized_by_shapes = is_known && x.is_by_shapes;
         n->has_most_scratch = is_known && x.is_scratch_by_shapes;
         st = bound_outputs(g, n, &r, err);

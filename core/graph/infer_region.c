@@ -203,9 +203,14 @@ tide_status tide__region_output(const tide__region_view *x, const tide_node *ope
 
 static const tide__size nothing_known = {.state = TIDE_BOUND_NONE};
 
+/// Nothing is known but the type, if that is.
+static tide__size type_of(const tide__region_view *x, uint32_t value_i) {
+    return (tide__size){.state = TIDE_BOUND_NONE, .dtype = x->g->values[value_i].dtype};
+}
+
 static tide__size size_of(const tide__region_view *x, uint32_t value_i) {
     const tide__size s = tide__size_of(&x->g->values[value_i]);
-    return s.state == TIDE_BOUND_SHAPE ? s : nothing_known;
+    return s.state == TIDE_BOUND_SHAPE ? s : type_of(x, value_i);
 }
 
 static tide__size size_of_branch(const tide__region_view *x, const tide_node *open, size_t k) {
@@ -254,14 +259,15 @@ static void insert_extent(tide_shape *s, int32_t axis, int64_t extent) {
 
 static tide__size size_of_collected(const tide__region_view *x, const tide_node *open, size_t k) {
     const tide_region *r = opened(x->g, open);
-    tide__size s = size_of(x, x->g->nodes[r->close].inputs[tide_region_first_next(r) + k]);
+    const uint32_t part = x->g->nodes[r->close].inputs[tide_region_first_next(r) + k];
+    tide__size s = size_of(x, part);
     int64_t least, most;
     int32_t axis = 0;
     if (s.state == TIDE_BOUND_NONE || s.most.rank >= TIDE_MAX_RANK || !turns_of(x, open, &least, &most))
-        return nothing_known;
+        return type_of(x, part);
     if (r->kind == TIDE_REGION_SCAN)
         axis = tide_region_axis(open, "scan_output_axes", k - r->n_carried, s.most.rank + 1);
-    if (axis < 0) return nothing_known;
+    if (axis < 0) return type_of(x, part);
     insert_extent(&s.most, axis, most);
     insert_extent(&s.least, axis, least);
     return s;

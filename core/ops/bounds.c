@@ -479,13 +479,50 @@ static const rule rules[] = {
     {" Concat ", concat},
 };
 
-tide_bound_rule tide_op_bound_rule(const char *domain, const char *name) {
+static tide_bound_rule find_rule(const tide_node *node) {
     char word[64];
-    if (domain[0] != '\0' && strcmp(domain, "com.microsoft") != 0) return NULL;
-    if (strlen(name) > sizeof word - 3) return NULL;
-    snprintf(word, sizeof word, " %s ", name);
+    if (node->domain[0] != '\0' && strcmp(node->domain, "com.microsoft") != 0) return NULL;
+    if (strlen(node->op_type) > sizeof word - 3) return NULL;
+    snprintf(word, sizeof word, " %s ", node->op_type);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         if (strstr(rules[i].names, word) != NULL) return rules[i].rule;
     }
     return NULL;
+}
+
+// ---- types alone ----
+
+/// What infer() says of the types where the numbers that it hangs on were all `number`.
+static bool types_with(tide_bounds *x, int64_t number) {
+    enum { MOST = 16 };
+    int64_t numbers[MOST];
+    tide_operand *in = tide_host_calloc(x->n_in + 1, sizeof *in), *out = tide_host_calloc(x->n_out + 1, sizeof *out);
+    bool is_good = in != NULL && out != NULL;
+    for (size_t i = 0; i < MOST; i++) numbers[i] = number;
+    for (size_t k = 0; is_good && k < x->n_in; k++) {
+        in[k] = x->in[k];
+        const bool is_list = in[k].dtype == TIDE_I64 && in[k].size_bytes <= sizeof numbers;
+        if (x->state[k] == TIDE_BOUND_SHAPE && tide_operand_present(&in[k]) && in[k].data == NULL && is_list)
+            in[k].data = numbers;
+    }
+    is_good = is_good && ask(x, in, out);
+    for (size_t k = 0; is_good && k < x->n_out; k++) x->out[k].dtype = out[k].dtype;
+    tide_host_free(in);
+    tide_host_free(out);
+    return is_good;
+}
+
+bool tide_op_bound(tide_bounds *x) {
+    const tide_bound_rule own = find_rule(x->node);
+    if (own != NULL && own(x)) return true;
+    for (size_t k = 0; k < x->n_out; k++) {
+        x->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
+        x->out_state[k] = TIDE_BOUND_NONE;
+    }
+    x->is_by_shapes = x->is_scratch_by_shapes = false;
+    // Without a rule the type is known all the same: the user's bound needs it.
+    for (size_t k = 0; k < x->n_in; k++) {
+        if (x->state[k] == TIDE_BOUND_NONE) return false;
+    }
+    return types_with(x, 1) || types_with(x, 0);
 }

@@ -6,7 +6,8 @@
 
 #include "core/graph/op_def.h"
 
-/// The rule of an operator; NULL: it has none. Static.
-tide_bound_rule tide_op_bound_rule(const char *domain, const char *name);
+/// The rule of the node's operator; where it has none, or nothing follows from it, the types of the results alone.
+/// @return false: not even those are known
+bool tide_op_bound(tide_bounds *x);
 
 #endif

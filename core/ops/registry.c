@@ -192,7 +192,7 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
         TIDE_TRY(check_arity(n, d, err));
         TIDE_TRY(tide_op_check_attrs(n, err));
         n->def = d;
-        n->rule = tide_op_bound_rule(n->domain, n->op_type);
+        n->rule = tide_op_bound;
     }
     return TIDE_OK;
 }

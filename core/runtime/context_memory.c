@@ -315,8 +315,9 @@ static tide_status alloc_value(tide_context *c, uint32_t value_i, tide_error *er
     tide_storage whole = tide_storage_of_block(block);
     const tide_status st = tide_tensor_bind(c->values[value_i], &whole, 0, err);
     tide_storage_deinit(&whole);
+    // Not as the tensor has it: a bounded one may be empty still, from the run before.
+    if (st == TIDE_OK) c->data[value_i] = block->mem.data;
     tide_block_unref(block); // the tensor holds it now
-    if (st == TIDE_OK) c->data[value_i] = tide_tensor_data(c->values[value_i]);
     return st;
 }
 
