@@ -4,7 +4,9 @@ in the trace of a run."""
 import json
 import unittest
 
+import onnx_file
 import tidemark
+from onnx_file import BOOL, INT64, Graph, node, tensor
 from tidemark import Case, ask
 
 GRAPH = {
@@ -212,6 +214,37 @@ class Bounded(Case):
         done = tidemark.run("run", plain, "-n", 1, "--bound", "y=511")
         self.assertEqual(done.returncode, 3)
         self.assertIn("node 'make' (ConstantOfShape): tensor 'y' comes out as float32 [512], and its bound is [511]", done.stderr)
+
+    def test_bodies(self):
+        """A carried value that shrinks fits where it came in; what a Loop collects has room for all its trips; a result
+        of an If has the larger of both branches."""
+        def case(name, trips, n):
+            body = Graph([node("Slice", ["s", "zero", "last"], ["t"]), node("ReduceSum", ["s"], ["sum"], keepdims=1), node("Less", ["i", "n"], ["g"])],
+                         [("i", INT64, []), ("go", BOOL, []), ("s", INT64)], [("g",), ("t",), ("sum",)])
+            graph = Graph([node("Loop", ["most", "", "x"], ["y", "all"], name="L", body=body), node("Less", ["n", "one"], ["short"]),
+                           node("If", ["short"], ["q"], name="I", then_branch=Graph([node("Slice", ["x", "zero", "two"], ["a"])], [], [("a",)]),
+                                else_branch=Graph([node("Neg", ["x"], ["b"])], [], [("b",)]))],
+                          [("x", INT64, [8]), ("n", INT64, [])], [("y", INT64, ["m"]), ("all", INT64, ["k", 1]), ("q", INT64, ["l"])],
+                          [tensor("most", INT64, [], [trips]), tensor("one", INT64, [], [1]), tensor("zero", INT64, [1], [0]),
+                           tensor("two", INT64, [1], [2]), tensor("last", INT64, [1], [-1])])
+            x = [3, 1, 4, 1, 5, 9, 2, 6]
+            turns = min(trips, n + 1)
+            every = [sum(x[:max(8 - i, 0)]) for i in range(turns)]
+            left, q = x[:max(8 - turns, 0)], x[:2] if n < 1 else [-v for v in x]
+            return onnx_file.write_case(self.dir / name, graph, [(INT64, [8], x), (INT64, [], [n])],
+                                        [(INT64, [len(left)], left), (INT64, [turns, 1], every), (INT64, [len(q)], q)])
+
+        for trips, n in ((6, 1), (6, 0), (6, 50), (0, 3), (12, 50)):
+            path, data = case(f"body{trips}_{n}", trips, n)
+            with self.subTest(trips=trips, n=n):
+                doc = self.json("plan", path)
+                self.assertNotIn("dynamic", doc)
+                size = {t["name"]: t["size_bytes"] for t in doc["tensors"]}
+                self.assertEqual((size["y"], size["all"], size["q"]), (64, 8 * trips, 64))
+                for limit in ((), OPEN):
+                    done = self.json("compare", path, "--reference", data, "--fill", "poison", "-n", 2, *limit)
+                    self.assertEqual({r["pass"] for r in done["outputs"]["reference"]}, {True})
+                    self.assertTrue(done["outputs"]["bitwise_equal"])
 
     def test_plans_that_leave_them_out(self):
         """A plan that was made without places for them is run as it is."""
