@@ -9,7 +9,7 @@
 
 /// One tensor over all contexts of a run.
 typedef struct cli_bounded {
-    char *name; ///< owned
+    char *name;                 ///< owned
     tide_context_bounded facts; ///< its name is that above
 } cli_bounded;
 typedef struct cli_bounded_list {

@@ -75,10 +75,11 @@ static const char *type_of(const tide_value *v, char *buf, size_t buf_bytes) {
 static tide_status must_have_size(const tide_graph *g, size_t output, tide_error *err) {
     const tide_value *v = value_at(g, g->outputs, output);
     if (!v->is_dynamic) return TIDE_OK;
-    return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT,
-                     "'%s' is no decoder step: output '%s' is sized while running, and what is fed to the next step has "
-                     "one size",
-                     g->name, v->name);
+    return TIDE_FAIL(
+        err, TIDE_ERR_BAD_INPUT,
+        "'%s' is no decoder step: output '%s' is sized while running, and what is fed to the next step has "
+        "one size",
+        g->name, v->name);
 }
 
 static tide_status check_token(const tide_graph *g, decode_names *names, tide_error *err) {

@@ -125,8 +125,9 @@ tide_status cli_must_be_bounded(const tide_lifetimes *lt, tide_error *err) {
     if (lt->n_dynamic == 0) return TIDE_OK;
     TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "how large %zu tensor%s can be is not known: %s", lt->n_dynamic,
               lt->n_dynamic == 1 ? "" : "s", cli_unbounded_names(lt, names, sizeof names));
-    tide_error_note(err, "%s sized while running, and neither the operators nor the file give a bound of at most "
-                         "--bound-limit",
+    tide_error_note(err,
+                    "%s sized while running, and neither the operators nor the file give a bound of at most "
+                    "--bound-limit",
                     lt->n_dynamic == 1 ? "it is" : "they are");
     tide_error_hint(err, "--bound NAME=DIMS gives one; run -o FILE.db records what they take");
     return TIDE_ERR_UNKNOWN_SIZE;

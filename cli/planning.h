@@ -50,8 +50,8 @@ typedef struct cli_planning {
     uint64_t bound_limit_bytes; ///< such a tensor is planned at a bound of at most so many bytes; with has_bound_limit
     bool has_bound_limit;       ///< false: CLI_BOUND_LIMIT
     cli_bounds bounds;
-    bool takes_blocks;  ///< a trace without runs is a list of its blocks; else refused
-    bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
+    bool takes_blocks; ///< a trace without runs is a list of its blocks; else refused
+    bool no_kernels;   ///< plan the graph's tensors alone, without any kernel and its scratch
     bool no_pass[TIDE_N_PASSES];
     double recompute_share; ///< extra work that is allowed: 0.1 is 10 %
     uint64_t align_bytes;   ///< 0: the default
@@ -130,7 +130,8 @@ enum {
         {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},                                                   \
         {"weights", required_argument, NULL, CLI_OPT_WEIGHTS},                                                         \
         {"fold-limit", required_argument, NULL, CLI_OPT_FOLD_LIMIT},                                                   \
-        {"bound", required_argument, NULL, CLI_OPT_BOUND}, {"bound-limit", required_argument, NULL, CLI_OPT_BOUND_LIMIT}, \
+        {"bound", required_argument, NULL, CLI_OPT_BOUND},                                                             \
+        {"bound-limit", required_argument, NULL, CLI_OPT_BOUND_LIMIT},                                                 \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
         {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
@@ -143,9 +144,9 @@ enum {
     "  --strategy S        how to plan (default search; a wrong name lists them all)\n"                                \
     "  --shape NAME=DIMS   extents of a graph input, 1x3x224x224; may be repeated\n"                                   \
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
-    "  --bound NAME=DIMS   the most that a tensor can be that is sized while running, 300x6 or ?x6; may be "            \
+    "  --bound NAME=DIMS   the most that a tensor can be that is sized while running, 300x6 or ?x6; may be "           \
     "repeated\n"                                                                                                       \
-    "  --bound-limit SIZE  such a tensor is planned where its bound is at most SIZE (default 256MiB; 0: none is, but "  \
+    "  --bound-limit SIZE  such a tensor is planned where its bound is at most SIZE (default 256MiB; 0: none is, but " \
     "for\n"                                                                                                            \
     "                      those of --bound)\n"                                                                        \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \

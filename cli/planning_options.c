@@ -72,8 +72,7 @@ tide_status cli_bound_add(cli_bounds *bounds, const char *text, tide_error *err)
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is there twice", cli_clean(name, clean, sizeof clean));
     }
     char *name = tide_host_strndup(text, (size_t)(eq - text));
-    if (name == NULL ||
-        tide_host_grow(&bounds->items, &bounds->cap, bounds->n + 1, sizeof *bounds->items) != TIDE_OK ||
+    if (name == NULL || tide_host_grow(&bounds->items, &bounds->cap, bounds->n + 1, sizeof *bounds->items) != TIDE_OK ||
         tide_host_grow(&bounds->texts, &bounds->cap_texts, bounds->n + 1, sizeof *bounds->texts) != TIDE_OK) {
         tide_host_free(name);
         return TIDE_NO_MEMORY(err, "for bound '%s'", text);

@@ -480,8 +480,8 @@ static tide_status read_files(model_reader *m) {
 // ---- one [[model]] ----
 
 static tide_status check_model_keys(const tide__gate_reader *r, const tide_gate_node *model) {
-    static const char *const own[] = {"path",       "name",   "exclude", "shapes",   "extents", "bounds",
-                                      "strategies", "aligns", "rules",   "max_bytes"};
+    static const char *const own[] = {"path",   "name",       "exclude", "shapes", "extents",
+                                      "bounds", "strategies", "aligns",  "rules",  "max_bytes"};
     const char *known[32];
     size_t n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) known[n++] = own[i];
@@ -511,7 +511,7 @@ tide_status tide__gate_model_read(const tide__gate_reader *r, tide_gate_config *
     TIDE_TRY(tide__gate_settings_read(r, model, &m.settings));
     const tide_gate_node *n;
     if ((n = tide__gate_find(model, "name")) != NULL) TIDE_TRY(tide__gate_text(r, n, &m.name));
-    if ((n = tide__gate_find(model, "shapes")) != NULL) 
+    if ((n = tide__gate_find(model, "shapes")) != NULL)
         TIDE_TRY(read_shapes(&m, n, tide_shape_parse, &m.settings.shapes, &m.settings.n_shapes));
     if ((n = tide__gate_find(model, "bounds")) != NULL)
         TIDE_TRY(read_shapes(&m, n, tide_shape_parse_open, &m.settings.bounds, &m.settings.n_bounds));

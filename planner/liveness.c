@@ -208,7 +208,7 @@ static tide_status add_step(analysis *a, uint32_t step, tide_error *err) {
         const uint32_t value_i = node->outputs[port];
         if (value_i == TIDE_NO_VALUE) continue;
         const tide_value *value = &a->graph->values[value_i];
-        if (value->constant != NULL) continue; // listed as a weight where it is read
+        if (value->constant != NULL) continue;                 // listed as a weight where it is read
         if (value->is_dynamic && !value->is_bounded) continue; // sized while running: no plan has a place for it
         if (value->is_output) {
             TIDE_TRY(add_persistent(a, value_i, value->name, TIDE_ROLE_OUTPUT, TIDE_KIND_DEFAULT, err));

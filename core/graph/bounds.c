@@ -149,8 +149,7 @@ tide_status tide__bound_value(tide_graph *g, uint32_t value_i, const tide__size 
     tide_host_free(v->bound);
     v->bound = NULL;
     v->is_bounded = false;
-    if (s.state == TIDE_BOUND_NONE)
-        s.dtype = v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : rule->dtype;
+    if (s.state == TIDE_BOUND_NONE) s.dtype = v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : rule->dtype;
     if (v->dtype != TIDE_DTYPE_UNDEFINED && s.dtype != v->dtype) return TIDE_OK; // the run will tell
     const bool by_file = narrow_by_file(g, v, &s) && rule->state != TIDE_BOUND_SHAPE;
     if (given != NULL) TIDE_TRY(narrow_by_user(v, given, &s, err));

@@ -113,10 +113,10 @@ typedef struct tide_node {
     /// as these sizes stay, and it could be prepared for the largest ones.
     bool is_sized_by_shapes;
     bool has_most_scratch; ///< a dynamic node whose kernel can be asked how much scratch the largest operands take
-    bool dead;              ///< removed by a pass
-    uint32_t region;        ///< number of the region that it belongs to; 0: of none
-    uint32_t opens;         ///< number of its first region: an If, a Loop or a Scan; 0: an ordinary node
-    uint32_t closes;        ///< number of the region of which it is the last node; 0: an ordinary node
+    bool dead;             ///< removed by a pass
+    uint32_t region;       ///< number of the region that it belongs to; 0: of none
+    uint32_t opens;        ///< number of its first region: an If, a Loop or a Scan; 0: an ordinary node
+    uint32_t closes;       ///< number of the region of which it is the last node; 0: an ordinary node
 } tide_node;
 
 typedef struct tide_region tide_region; // region.h
@@ -189,7 +189,9 @@ void tide_graph_set_constant(tide_graph *g, uint32_t value_i, tide_tensor *tenso
  */
 tide_status tide_graph_validate(const tide_graph *g, tide_error *err) TIDE_NODISCARD;
 /// The largest shape that a value of a known size, or a bounded one, can have.
-static inline const tide_shape *tide_value_most(const tide_value *v) { return v->is_bounded ? &v->bound->most : &v->shape; }
+static inline const tide_shape *tide_value_most(const tide_value *v) {
+    return v->is_bounded ? &v->bound->most : &v->shape;
+}
 /// Whether it reads or makes a dynamic value.
 bool tide_node_is_dynamic(const tide_graph *g, const tide_node *n);
 /// Live nodes that use `value_i` (an input position counts once per position).

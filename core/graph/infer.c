@@ -491,8 +491,7 @@ static void check_growth(infer_pass *p, const tide_region *r, size_t k) {
     const uint32_t value_i = p->g->nodes[r->open].outputs[k];
     if (!p->g->values[value_i].is_dynamic || p->has_grown[value_i]) return;
     const tide__size now = tide__size_of(&p->g->values[value_i]);
-    const tide__size next =
-        tide__size_of(&p->g->values[p->g->nodes[r->close].inputs[tide_region_first_next(r) + k]]);
+    const tide__size next = tide__size_of(&p->g->values[p->g->nodes[r->close].inputs[tide_region_first_next(r) + k]]);
     if (now.state == TIDE_BOUND_NONE || tide__size_fits(&next, &now)) return;
     p->has_grown[value_i] = p->has_changed = true;
 }

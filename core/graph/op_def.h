@@ -36,8 +36,8 @@ typedef struct tide_infer {
     tide_operand *out; ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
     size_t n_out;
     tide_bytes_before *before; ///< of a caller that asks about all operands in turn, zeros at first; else NULL
-    void *scratch;   ///< that it may use while it answers, in a run; NULL: none …
-    size_t scratch_bytes; ///< … of so many bytes
+    void *scratch;             ///< that it may use while it answers, in a run; NULL: none …
+    size_t scratch_bytes;      ///< … of so many bytes
     bool is_running; ///< asked in a run. Else a program is planned: what takes long to count is TIDE_ERR_UNKNOWN_SIZE
 } tide_infer;
 
@@ -52,8 +52,8 @@ typedef enum tide_bound_state {
 /// SHAPE and of no type.
 struct tide_bounds {
     const tide_node *node;
-    const tide_operand *in; ///< [n_in]; data of constants alone
-    const tide_shape *least; ///< [n_in] of inputs of state SHAPE
+    const tide_operand *in;        ///< [n_in]; data of constants alone
+    const tide_shape *least;       ///< [n_in] of inputs of state SHAPE
     const tide_bound_state *state; ///< [n_in]
     size_t n_in;
     tide_operand *out;           ///< [n_out]; to be filled: type and shape …

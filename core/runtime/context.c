@@ -230,8 +230,7 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     c->output_blocks = tide_host_calloc(g->n_outputs + 1, sizeof *c->output_blocks);
     c->steps = tide_host_calloc(c->plan->program->n_steps + 1, sizeof *c->steps);
     c->operands = tide_host_calloc(count_operands(c->plan->program) + 1, sizeof *c->operands);
-    if (c->plan->program->n_dynamic + c->plan->program->n_bounded > 0)
-        TIDE_TRY(tide__context_open_bounded(c, err));
+    if (c->plan->program->n_dynamic + c->plan->program->n_bounded > 0) TIDE_TRY(tide__context_open_bounded(c, err));
     if (g->n_regions > 0)
         TIDE_TRY(TIDE_NEW(&c->ran, c->plan->program->n_steps + 1, err, "for the tables of %zu values", g->n_values));
     if (c->values == NULL || c->data == NULL || c->inputs == NULL || c->next_inputs == NULL || c->outputs == NULL ||

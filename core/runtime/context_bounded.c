@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Bounded tensors: those that are sized while running, in a place that has room for their bound. See runtime_internal.h.
+// Bounded tensors: those that are sized while running, in a place that has room for their bound. See
+// runtime_internal.h.
 //
 //     place   | y as it came out | room up to the bound |     the address never changes, the shape does in each run
 //

@@ -81,8 +81,7 @@ static bool is_as_before(const tide_operand *before, const tide_operand *o) {
 }
 
 /// The operands as they are now. *is_same: none has another size than the kernel was prepared for.
-static tide_status load(tide_context *c, const tide_node *node, tide__context_step *s, bool *is_same,
-                        tide_error *err) {
+static tide_status load(tide_context *c, const tide_node *node, tide__context_step *s, bool *is_same, tide_error *err) {
     *is_same = s->has_kernel;
     for (size_t k = 0; k < node->n_inputs; k++) {
         tide_operand now;
@@ -271,8 +270,7 @@ void tide__context_drop_kernels(tide_context *c) {
 }
 
 static tide_status prepare(const tide_node *node, tide__context_step *s, tide_error *err) {
-    const tide_prepare x = {
-        .node = node, .in = s->in, .n_in = s->args.n_in, .out = s->out, .n_out = s->args.n_out};
+    const tide_prepare x = {.node = node, .in = s->in, .n_in = s->args.n_in, .out = s->out, .n_out = s->args.n_out};
     s->kernel = (tide_kernel){.def = node->def, .node = node};
     if (node->def->prepare != NULL) TIDE_TRY(node->def->prepare(&x, &s->kernel, err));
     s->has_kernel = true;
@@ -312,8 +310,7 @@ static tide_status take_scratch(tide_context *c, size_t step_i, tide_block **blo
 static tide_status check_written(const tide_context *c, const tide__context_step *s, const tide_block *scratch,
                                  tide_error *err) {
     const tide_node *node = s->kernel.node;
-    if (scratch != NULL)
-        TIDE_TRY(check_zone(c, scratch, s->kernel.workspace_bytes, "scratch of", node->name, err));
+    if (scratch != NULL) TIDE_TRY(check_zone(c, scratch, s->kernel.workspace_bytes, "scratch of", node->name, err));
     for (size_t k = 0; k < node->n_outputs; k++) {
         if (node->outputs[k] != TIDE_NO_VALUE && c->plan->needs[node->outputs[k]].dynamic)
             TIDE_TRY(check_end(c, node->outputs[k], err));
