@@ -218,11 +218,91 @@ static void contexts_do_not_meet(void **state) {
     close_set(&s);
 }
 
+// ---- an operator that is watched ----
+
+static struct {
+    const tide_op_def *real;
+    int n_prepared;
+    bool writes_behind;
+} watch;
+
+static tide_status prepare_watched(const tide_prepare *x, tide_kernel *k, tide_error *err) {
+    watch.n_prepared++;
+    return watch.real->prepare != NULL ? watch.real->prepare(x, k, err) : TIDE_OK;
+}
+
+/// Its work; then one element more, which is in the place, but behind what has come out.
+static tide_status run_watched(const tide_kernel *k, const tide_kernel_args *args, tide_error *err) {
+    TIDE_TRY(watch.real->run(k, args, err));
+    if (watch.writes_behind) ((float *)args->out[0].data)[args->out[0].shape.dims[0]] = 7;
+    return TIDE_OK;
+}
+
+static tide_op_def watched(set *s, const char *name) {
+    for (size_t i = 0; i < s->p->graph->n_nodes; i++) {
+        tide_node *node = &s->p->graph->nodes[i];
+        if (strcmp(node->name, name) != 0) continue;
+        watch.real = node->def;
+        watch.n_prepared = 0;
+        tide_op_def def = *node->def;
+        def.prepare = prepare_watched;
+        def.run = run_watched;
+        return def;
+    }
+    fail_msg("no node '%s'", name);
+    return (tide_op_def){0};
+}
+
+static void set_def(set *s, const char *name, const tide_op_def *def) {
+    for (size_t i = 0; i < s->p->graph->n_nodes; i++) {
+        if (strcmp(s->p->graph->nodes[i].name, name) == 0) s->p->graph->nodes[i].def = def;
+    }
+}
+
+static void a_kernel_is_kept_as_long_as_sizes_stay(void **state) {
+    (void)state;
+    static const struct { int n, prepared; } rows[] = {{7, 1}, {7, 1}, {8, 2}, {8, 2}, {0, 3}, {0, 3}, {8, 4}};
+    set s;
+    tide_error err = TIDE_ERROR_INIT;
+    open_set(&s, build(chosen(), LARGE, NULL, 0), TIDE_RUN_PLANNED, TIDE_FILL_POISON);
+    const tide_op_def def = watched(&s, "exp");
+    set_def(&s, "exp", &def);
+    watch.writes_behind = false;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_tide_ok(run_with(s.c, rows[i].n, &err), &err);
+        assert_answers(s.c, rows[i].n);
+        assert_int_equal(watch.n_prepared, rows[i].prepared);
+    }
+    set_def(&s, "exp", watch.real);
+    close_set(&s);
+}
+
+static void what_is_written_behind_the_end_is_found(void **state) {
+    (void)state;
+    set s;
+    tide_error err = TIDE_ERROR_INIT;
+    open_set(&s, build(chosen(), LARGE, NULL, 0), TIDE_RUN_NAIVE, TIDE_FILL_POISON);
+    const tide_op_def def = watched(&s, "take");
+    set_def(&s, "take", &def);
+    watch.writes_behind = true;
+    assert_tide_status(run_with(s.c, 7, &err), TIDE_ERR_RUNTIME);
+    assert_text_has(err.msg, "tensor 'g' of 28 B: byte 0 behind its end was written");
+    watch.writes_behind = false;
+    assert_tide_ok(run_with(s.c, 7, &err), &err);
+    set_def(&s, "take", watch.real);
+    close_set(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(places_stay_and_shapes_follow),    tide_unit_test(what_came_out_is_noted),
-        tide_unit_test(past_a_bound_is_refused),          tide_unit_test(bounds_that_cannot_be),
-        tide_unit_test(past_the_limit_there_is_no_place), tide_unit_test(contexts_do_not_meet),
+        tide_unit_test(places_stay_and_shapes_follow),
+        tide_unit_test(what_came_out_is_noted),
+        tide_unit_test(past_a_bound_is_refused),
+        tide_unit_test(bounds_that_cannot_be),
+        tide_unit_test(past_the_limit_there_is_no_place),
+        tide_unit_test(contexts_do_not_meet),
+        tide_unit_test(a_kernel_is_kept_as_long_as_sizes_stay),
+        tide_unit_test(what_is_written_behind_the_end_is_found),
     };
     return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);
 }
