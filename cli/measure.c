@@ -317,7 +317,7 @@ static tide_status hide_open(job *j) {
     static const tide_gate_metric whole[] = {TIDE_GATE_TOTAL, TIDE_GATE_FULL_TOTAL, TIDE_GATE_PROCESS};
     const tide_lifetimes *lt = &j->plans.plans[0]->lifetimes;
     char names[192];
-    if (lt->n_dynamic == 0) return TIDE_OK;
+    if (lt->n_dynamic == 0 || j->plans.program == NULL) return TIDE_OK; // a list is as it is
     for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) j->c->metrics[whole[i]] = (tide_gate_value){0};
     j->c->kinds[TIDE_GATE_PREDICTED][TIDE_DYNAMIC_KIND] = (tide_gate_value){0};
     return tide_gate_case_set(j->c, TIDE_GATE_UNBOUNDED, cli_unbounded_names(lt, names, sizeof names), j->err);
