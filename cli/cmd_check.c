@@ -53,7 +53,8 @@ static const char help[] =
     "  --no-summary        do not append Markdown to $GITHUB_STEP_SUMMARY\n\n"
     "How FILEs are planned and run:\n"
     "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place,\n"
-    "  --no-parts, --no-order, --allow-recompute P, --seed N, --own-memory SIZE, --fold-limit SIZE, --weights W\n"
+    "  --no-parts, --no-order, --allow-recompute P, --seed N, --own-memory SIZE, --fold-limit SIZE, --weights W,\n"
+    "  --bound NAME=DIMS, --bound-limit SIZE\n"
     "                      as of tidemark plan\n"
     "  --intra-threads N   threads of each kernel, as of tidemark plan; also with a configuration\n"
     "  --node-limit N      steps that strategy search may take (default 20000); no clock and no threads decide here\n"
@@ -273,6 +274,10 @@ static tide_gate_plan_settings settings_of(const cli_check_options *o) {
     for (int k = 0; k < TIDE_N_PASSES; k++) s.no_passes |= p->no_pass[k] ? 1U << k : 0;
     s.extents = p->extent_list;
     s.n_extents = p->n_extents;
+    s.bounds = p->bounds.texts;
+    s.n_bounds = p->bounds.n;
+    s.bound_limit_bytes = p->bound_limit_bytes;
+    s.has_bound_limit = p->has_bound_limit;
     return s;
 }
 

@@ -222,7 +222,6 @@ static tide_status compare_in_session(const char *path, const options *o, cli_se
     TIDE_TRY(cli_input_open(path, &in, err));
     tide_status st = cli_input_require_graph(&in, err);
     cli_planning planning = o->planning;
-    planning.allow_dynamic = true;
     planning.weights_registry = cli_session_registry(session);
     planning.mapped = cli_session_mapped(session);
     if (st == TIDE_OK) st = cli_plans_make(&in, &planning, &c->plans, err);

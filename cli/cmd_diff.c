@@ -232,7 +232,6 @@ static int take_option(void *ctx, int c) {
 static int run(int argc, char **argv) {
     options o = {.view.is_one_look = true, .max_rows = 10};
     int code = cli_parse_files(&cli_command_diff, argc, argv, &o.view.planning, 2, take_option, &o);
-    cli_allow_dynamic(&o.view.planning);
     if (code == CLI_GO_ON) code = diff_files(argv + optind, argc - optind, &o);
     cli_planning_deinit(&o.view.planning);
     return code;

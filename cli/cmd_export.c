@@ -285,7 +285,6 @@ static int run(int argc, char **argv) {
     options o = {.planning.takes_blocks = true, .out = "-"};
     int code = cli_parse_options(&cli_command_export, argc, argv, &o.planning, take_option, &o);
     if (code == CLI_GO_ON) code = check(&o);
-    cli_allow_dynamic(&o.planning);
     if (code == CLI_GO_ON) code = export_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

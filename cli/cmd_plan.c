@@ -298,7 +298,6 @@ static int run(int argc, char **argv) {
         code = cli_usage(&cli_command_plan, "--budget and --capacity ask different questions: give one");
     if (code == CLI_GO_ON && o.planning.all && o.stage != NULL)
         code = cli_usage(&cli_command_plan, "--dump-stage shows one strategy: leave --all out");
-    cli_allow_dynamic(&o.planning);
     if (code == CLI_GO_ON) code = plan_file(argv[optind], &o);
     cli_planning_deinit(&o.planning);
     return code;

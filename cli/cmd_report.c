@@ -164,7 +164,6 @@ static int run(int argc, char **argv) {
     int code = cli_parse_files(&cli_command_report, argc, argv, &o.view.planning, 2, take_option, &o);
     if (code == CLI_GO_ON && o.out == NULL)
         code = cli_usage(&cli_command_report, "-o is needed: where to write the report");
-    cli_allow_dynamic(&o.view.planning);
     if (code == CLI_GO_ON) code = report_on(argv + optind, argc - optind, &o);
     cli_planning_deinit(&o.view.planning);
     return code;

@@ -199,6 +199,7 @@ static int print_json(const options *o, const findings *f) {
         tide_json_u64_if(j, "measured_load_bytes", f->load_peak_bytes > 0, f->load_peak_bytes);
         tide_json_u64_if(j, "measured_peak_bytes", f->peak_bytes > 0, f->peak_bytes);
     }
+    cli_bounded_json(j, "bounded", &r->bounded);
     if (o->decode > 0) cli_json_decode(j, "decode", &f->decode);
     if (f->sizes.n > 0) cli_json_sizes(j, "sizes", &f->sizes);
     cli_json_leaks(j, "leaks", &f->leaks);
@@ -225,6 +226,7 @@ static void print_text(const options *o, const findings *f) {
     }
     char total[24];
     printf("%-13s %14s\n\n", "together", tide_format_bytes(r->total_peak_bytes, total, sizeof total));
+    cli_bounded_print(&r->bounded);
     if (o->decode > 0) cli_decode_print(&f->decode);
     if (f->sizes.n > 0) cli_sizes_print(&f->sizes);
     printf("allocations in warm runs: %" PRIu64 " of the kinds above\n", r->warm_allocations);
@@ -274,7 +276,6 @@ static tide_status run_sizes(const char *path, options *o, cli_session *session,
 static tide_status run_in_session(const char *path, options *o, cli_session *session, findings *f, tide_error *err) {
     cli_plans plans = {0};
     if (o->planning.profile.n_points > 0) return run_sizes(path, o, session, f, err);
-    o->planning.allow_dynamic = o->decode == 0;
     o->planning.weights_registry = cli_session_registry(session);
     o->planning.mapped = cli_session_mapped(session);
     tide_status st = load(path, o, &plans, err);

@@ -29,6 +29,7 @@ static const char help[] =
     "                      one goes through, the next runs out of memory. =answers: these alone\n"
     "  -n RUNS             runs of each point (default 3)\n"
     "  --jobs N            threads that plan (default: one for each processor; 1 under mpirun)\n"
+    "  --bound NAME=DIMS, --bound-limit SIZE,\n"
     "  --own-memory SIZE, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place, --no-parts, --no-order,\n"
     "  --allow-recompute P, --seed N, --intra-threads N, --node-limit N (default 20000)   as of `tidemark plan`\n"
     "  -o FILE             .html, .svg, .csv, .json, .md or .txt, by the ending; may be repeated\n"
@@ -48,6 +49,8 @@ static const struct option option_table[] = {{"extent", required_argument, NULL,
                                              {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},
                                              {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},
                                              {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},
+                                             {"bound", required_argument, NULL, CLI_OPT_BOUND},
+                                             {"bound-limit", required_argument, NULL, CLI_OPT_BOUND_LIMIT},
                                              {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},
                                              {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},
                                              {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},

@@ -388,7 +388,6 @@ static int run(int argc, char **argv) {
     tide_host_return_large(); // tables of millions of blocks come and go
     tide_text_add(&o.prefix, "tidemark tui");
     int code = parse(argc, argv, &o);
-    cli_allow_dynamic(&o.view.planning);
     if (code == CLI_GO_ON)
         code = o.keys ? print_keys(&o) : show(argv[optind], optind + 1 < argc ? argv[optind + 1] : NULL, &o);
     tide_text_deinit(&o.commands);

@@ -71,11 +71,23 @@ static const char *type_of(const tide_value *v, char *buf, size_t buf_bytes) {
 
 // ---- token, position, next ----
 
+/// What is fed again has its size before any step.
+static tide_status must_have_size(const tide_graph *g, size_t output, tide_error *err) {
+    const tide_value *v = value_at(g, g->outputs, output);
+    if (!v->is_dynamic) return TIDE_OK;
+    return TIDE_FAIL(
+        err, TIDE_ERR_BAD_INPUT,
+        "'%s' is no decoder step: output '%s' is sized while running, and what is fed to the next step has "
+        "one size",
+        g->name, v->name);
+}
+
 static tide_status check_token(const tide_graph *g, decode_names *names, tide_error *err) {
     names->token = find(g, g->inputs, g->n_inputs, "token");
     if (names->token == g->n_inputs) return refuse(g, err, "input", "token");
     names->next = find(g, g->outputs, g->n_outputs, "next");
     if (names->next == g->n_outputs) return refuse(g, err, "output", "next");
+    TIDE_TRY(must_have_size(g, names->next, err));
     const tide_value *token = value_at(g, g->inputs, names->token), *next = value_at(g, g->outputs, names->next);
     if (token->dtype == next->dtype && tide_shape_equal(&token->shape, &next->shape)) return TIDE_OK;
     char a[224], b[224];
@@ -112,6 +124,7 @@ static int32_t token_axis(const tide_shape *cache, const tide_shape *fresh) {
 
 static tide_status measure_pair(const tide_graph *g, decode_names *names, decode_pair *p, tide_error *err) {
     const tide_value *cache = value_at(g, g->inputs, p->input), *fresh = value_at(g, g->outputs, p->output);
+    TIDE_TRY(must_have_size(g, p->output, err));
     const int32_t axis = token_axis(&cache->shape, &fresh->shape);
     size_t bytes;
     TIDE_TRY(tide_shape_bytes(&fresh->shape, fresh->dtype, &bytes, err));

@@ -52,11 +52,14 @@ static tide_status planning_of(const tide_gate_plan_settings *s, cli_planning *o
                           .n_threads = 1,
                           .extents = s->extents,
                           .n_extents = s->n_extents,
+                          .bound_limit_bytes = s->bound_limit_bytes,
+                          .has_bound_limit = s->has_bound_limit,
                           .input_dir = s->input_dir};
     for (int p = 0; p < TIDE_N_PASSES; p++) out->no_pass[p] = (s->no_passes >> p & 1) != 0;
     const tide_strategy *strategy;
     tide_status st = cli_strategy(out, &strategy, err);
     for (size_t i = 0; st == TIDE_OK && i < s->n_shapes; i++) st = add_shape(&out->shapes, s->shapes[i], err);
+    for (size_t i = 0; st == TIDE_OK && i < s->n_bounds; i++) st = cli_bound_add(&out->bounds, s->bounds[i], err);
     if (st != TIDE_OK) cli_planning_deinit(out);
     return st;
 }
@@ -245,6 +248,7 @@ static void put_kinds(job *j) {
         const uint64_t off = predicted > m->peak_bytes ? predicted - m->peak_bytes : m->peak_bytes - predicted;
         n_allocs += m->n_allocs;
         j->c->kinds[TIDE_GATE_KIND_PEAK][k] = cli__measured(m->peak_bytes);
+        if (k == TIDE_DYNAMIC_KIND && j->plans.plans[0]->lifetimes.n_dynamic > 0) continue; // nothing was predicted
         if (predicted == TIDE_UNKNOWN_BYTES) continue;
         j->c->kinds[TIDE_GATE_PREDICTED][k] = cli__measured(predicted);
         j->c->kinds[TIDE_GATE_UNEXPLAINED][k] = cli__measured(off);
@@ -307,6 +311,18 @@ static tide_status plan_apart(job *j) {
     return st;
 }
 
+/// Figures that leave out tensors of which no bound is known are no figures of all that a run holds: a budget for one
+/// of them is exceeded, and says by which tensors.
+static tide_status hide_open(job *j) {
+    static const tide_gate_metric whole[] = {TIDE_GATE_TOTAL, TIDE_GATE_FULL_TOTAL, TIDE_GATE_PROCESS};
+    const tide_lifetimes *lt = &j->plans.plans[0]->lifetimes;
+    char names[192];
+    if (lt->n_dynamic == 0 || j->plans.program == NULL) return TIDE_OK; // a list is as it is
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) j->c->metrics[whole[i]] = (tide_gate_value){0};
+    j->c->kinds[TIDE_GATE_PREDICTED][TIDE_DYNAMIC_KIND] = (tide_gate_value){0};
+    return tide_gate_case_set(j->c, TIDE_GATE_UNBOUNDED, cli_unbounded_names(lt, names, sizeof names), j->err);
+}
+
 static tide_status plan_model(job *j) {
     const bool is_model = j->in->kind == CLI_INPUT_ONNX || j->in->kind == CLI_INPUT_GRAPH;
     const bool apart = is_model && j->settings->scratch_apart;
@@ -315,7 +331,7 @@ static tide_status plan_model(job *j) {
     if (apart) put_full_plan(j);
     const tide_status st = apart ? TIDE_OK : put_plan(j);
     put_process(j);
-    return st;
+    return st == TIDE_OK ? hide_open(j) : st;
 }
 
 static tide_status run_model(job *j) {

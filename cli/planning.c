@@ -81,7 +81,11 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
     if (st == TIDE_OK) st = merge_shapes(graph, p, shapes, n_shapes, of_dir, n_of_dir, &all, &n, err);
     if (st == TIDE_OK) {
         const tide_program_options opt = {.no_fuse = p->no_fuse,
-                                          .allow_dynamic = p->allow_dynamic,
+                                          .allow_dynamic = true,
+                                          .bound_limit_bytes =
+                                              p->has_bound_limit ? p->bound_limit_bytes : CLI_BOUND_LIMIT,
+                                          .bounds = p->bounds.items,
+                                          .n_bounds = p->bounds.n,
                                           .no_kernels = p->no_kernels,
                                           .fold_max_bytes = p->fold_max_bytes,
                                           .shapes = all,
@@ -103,22 +107,36 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
     return st;
 }
 
-/// A size that hangs on data, where all that is asked for is sizes.
-static void hint_dynamic(const cli_planning *p, tide_status st, tide_error *err) {
-    if (st != TIDE_ERR_UNKNOWN_SIZE || p->allow_dynamic || err == NULL || err->hint[0] != '\0') return;
-    tide_error_hint(
-        err, "check, sweep, --profile and --decode want a plan of all tensors; run, compare, plan, report and tui "
-             "leave these out, and run -o FILE.db records what they take");
+const char *cli_unbounded_names(const tide_lifetimes *lt, char *buf, size_t buf_bytes) {
+    enum { MOST = 3 };
+    size_t at = 0;
+    char clean[48];
+    buf[0] = '\0';
+    for (size_t i = 0; i < lt->n_dynamic && i < MOST && at < buf_bytes; i++)
+        at += (size_t)snprintf(buf + at, buf_bytes - at, "%s%s", i > 0 ? ", " : "",
+                               cli_clean(lt->dynamic[i], clean, sizeof clean));
+    if (lt->n_dynamic > MOST && at < buf_bytes)
+        snprintf(buf + at, buf_bytes - at, " and %zu more", lt->n_dynamic - MOST);
+    return buf;
+}
+
+tide_status cli_must_be_bounded(const tide_lifetimes *lt, tide_error *err) {
+    char names[192];
+    if (lt->n_dynamic == 0) return TIDE_OK;
+    TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "how large %zu tensor%s can be is not known: %s", lt->n_dynamic,
+              lt->n_dynamic == 1 ? "" : "s", cli_unbounded_names(lt, names, sizeof names));
+    tide_error_note(err,
+                    "%s sized while running, and neither the operators nor the file give a bound of at most "
+                    "--bound-limit",
+                    lt->n_dynamic == 1 ? "it is" : "they are");
+    tide_error_hint(err, "--bound NAME=DIMS gives one; run -o FILE.db records what they take");
+    return TIDE_ERR_UNKNOWN_SIZE;
 }
 
 tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_shape_binding *shapes, size_t n_shapes,
                               tide_program **out, tide_error *err) {
     tide_status st;
-    if (p->weights_registry != NULL) {
-        st = make_program(in, p, NULL, shapes, n_shapes, out, err);
-        hint_dynamic(p, st, err);
-        return st;
-    }
+    if (p->weights_registry != NULL) return make_program(in, p, NULL, shapes, n_shapes, out, err);
     // If sizes depend on constants, these are small. If a size depends on a larger one, that is made in a second
     // try.
     bool wanted = false;
@@ -128,7 +146,6 @@ tide_status cli__program_make(cli_input *in, const cli_planning *p, const tide_s
         tide_error_clear(err);
         st = make_program(in, p, &large, shapes, n_shapes, out, err);
     }
-    hint_dynamic(p, st, err);
     if (!in->keep) cli_input_close(in); // the graph holds its own copies
     return st;
 }
@@ -190,6 +207,7 @@ static tide_status plan_alone(const profile_work *f, size_t k, tide_error *err) 
     TIDE_TRY(build_point(f, k, &program, err));
     tide_status st = tide_passes_run(program, &passes, &f->tables[k], NULL, err);
     tide_program_unref(program);
+    if (st == TIDE_OK) st = cli_must_be_bounded(&f->tables[k], err);
     if (st == TIDE_OK) st = tide_plan_make(&f->tables[k], strategy, &opt, &plan, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "profile point '%s'", f->names[k]);

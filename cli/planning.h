@@ -31,16 +31,27 @@ typedef enum cli_weights {
     CLI_WEIGHTS_COPY, ///< all are copied
 } cli_weights;
 
-enum { CLI_MIN_FOLD_LIMIT = 64 << 10 };
+enum { CLI_MIN_FOLD_LIMIT = 64 << 10, CLI_BOUND_LIMIT = 256 << 20 };
+
+/// --bound NAME=DIMS, any number of times: the most that a tensor can be that is sized while running.
+typedef struct cli_bounds {
+    tide_bound_given *items; ///< [n], names are owned
+    const char **texts;      ///< [n] as they were given, borrowed
+    size_t n, cap, cap_texts;
+} cli_bounds;
+/// Takes one "NAME=DIMS", which must live as long. TIDE_ERR_INVALID, TIDE_ERR_NOMEM; nothing has changed then.
+tide_status cli_bound_add(cli_bounds *bounds, const char *text, tide_error *err) TIDE_NODISCARD;
 
 /// The options that several commands share; zero-initialise.
 typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
-    bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
-    bool takes_blocks;  ///< a trace without runs is a list of its blocks; else refused
-    bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
+    uint64_t bound_limit_bytes; ///< such a tensor is planned at a bound of at most so many bytes; with has_bound_limit
+    bool has_bound_limit;       ///< false: CLI_BOUND_LIMIT
+    cli_bounds bounds;
+    bool takes_blocks; ///< a trace without runs is a list of its blocks; else refused
+    bool no_kernels;   ///< plan the graph's tensors alone, without any kernel and its scratch
     bool no_pass[TIDE_N_PASSES];
     double recompute_share; ///< extra work that is allowed: 0.1 is 10 %
     uint64_t align_bytes;   ///< 0: the default
@@ -101,6 +112,8 @@ enum {
     CLI_OPT_OWN_MEMORY,
     CLI_OPT_FOLD_LIMIT,
     CLI_OPT_WEIGHTS,
+    CLI_OPT_BOUND,
+    CLI_OPT_BOUND_LIMIT,
     CLI_OPT_ALLOW_RECOMPUTE,
     CLI_OPT_NO_PASS, ///< and one for each pass behind it
     CLI_OPT_FIRST_OWN = 2000,
@@ -117,6 +130,8 @@ enum {
         {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},                                                   \
         {"weights", required_argument, NULL, CLI_OPT_WEIGHTS},                                                         \
         {"fold-limit", required_argument, NULL, CLI_OPT_FOLD_LIMIT},                                                   \
+        {"bound", required_argument, NULL, CLI_OPT_BOUND},                                                             \
+        {"bound-limit", required_argument, NULL, CLI_OPT_BOUND_LIMIT},                                                 \
         {"no-views", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_VIEWS},                                            \
         {"no-slices", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_SLICES},                                          \
         {"no-in-place", no_argument, NULL, CLI_OPT_NO_PASS + TIDE_PASS_IN_PLACE},                                      \
@@ -129,6 +144,11 @@ enum {
     "  --strategy S        how to plan (default search; a wrong name lists them all)\n"                                \
     "  --shape NAME=DIMS   extents of a graph input, 1x3x224x224; may be repeated\n"                                   \
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
+    "  --bound NAME=DIMS   the most that a tensor can be that is sized while running, 300x6 or ?x6; may be "           \
+    "repeated\n"                                                                                                       \
+    "  --bound-limit SIZE  such a tensor is planned where its bound is at most SIZE (default 256MiB; 0: none is, but " \
+    "for\n"                                                                                                            \
+    "                      those of --bound)\n"                                                                        \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
     "  --fold-limit SIZE   larger constants are not made while the model is loaded, but by their operators in each "   \
@@ -152,9 +172,6 @@ enum {
 /// Take option `c` if it is one of planning. @return 1 taken, 0 not one of ours, -1 bad value (message printed)
 int cli_planning_option(const cli_command *cmd, cli_planning *p, int c);
 void cli_planning_deinit(cli_planning *p);
-/// Once all options are there: tensors that are sized while running are left out of plans, which say so; a plan for
-/// several sizes (--profile) has a place for all of them or is refused.
-static inline void cli_allow_dynamic(cli_planning *p) { p->allow_dynamic = p->profile.n_points == 0; }
 
 enum { CLI_GO_ON = -1 };
 /// Take the options of a command that plans one FILE: those of planning go into `p`, `take(ctx, c)` gets the command's
@@ -181,6 +198,11 @@ tide_status cli_plans_make(cli_input *in, const cli_planning *p, cli_plans *out,
 tide_status cli_plans_follow(cli_input *in, const char *plan_path, const cli_planning *p, cli_plans *out,
                              tide_error *err) TIDE_NODISCARD;
 void cli_plans_deinit(cli_plans *plans);
+/// For an answer that holds for all that a run takes: nothing in the table is left out. TIDE_ERR_UNKNOWN_SIZE naming
+/// tensors that are sized while running and have no bound, with what would give them one.
+tide_status cli_must_be_bounded(const tide_lifetimes *lt, tide_error *err) TIDE_NODISCARD;
+/// "u, where and 3 more": the first of them, cut to fit.
+const char *cli_unbounded_names(const tide_lifetimes *lt, char *buf, size_t buf_bytes);
 
 /// The lifetimes alone, of any FILE that has some; `plan` (may be NULL) gets the plan they came with, if they did.
 tide_status cli_lifetimes_of_input(cli_input *in, const cli_planning *p, tide_lifetimes *out,

@@ -58,6 +58,39 @@ static int take_extent(const cli_command *cmd, cli_planning *p) {
     return 1;
 }
 
+tide_status cli_bound_add(cli_bounds *bounds, const char *text, tide_error *err) {
+    const char *eq = strrchr(text, '=');
+    tide_shape shape;
+    char clean[96];
+    if (eq == NULL || eq == text)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is not of the form NAME=300x6",
+                         cli_clean(text, clean, sizeof clean));
+    TIDE_TRY(tide_shape_parse_open(eq + 1, &shape, err));
+    for (size_t i = 0; i < bounds->n; i++) {
+        const char *name = bounds->items[i].name;
+        if (strlen(name) == (size_t)(eq - text) && strncmp(name, text, (size_t)(eq - text)) == 0)
+            return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is there twice", cli_clean(name, clean, sizeof clean));
+    }
+    char *name = tide_host_strndup(text, (size_t)(eq - text));
+    if (name == NULL || tide_host_grow(&bounds->items, &bounds->cap, bounds->n + 1, sizeof *bounds->items) != TIDE_OK ||
+        tide_host_grow(&bounds->texts, &bounds->cap_texts, bounds->n + 1, sizeof *bounds->texts) != TIDE_OK) {
+        tide_host_free(name);
+        return TIDE_NO_MEMORY(err, "for bound '%s'", text);
+    }
+    bounds->texts[bounds->n] = text;
+    bounds->items[bounds->n++] = (tide_bound_given){.name = name, .most = shape};
+    return TIDE_OK;
+}
+
+static int take_bound(const cli_command *cmd, cli_planning *p) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_status st = cli_bound_add(&p->bounds, optarg, &err);
+    if (st == TIDE_OK) return 1;
+    if (st == TIDE_ERR_NOMEM) cli_option_no_memory("--bound");
+    cli_usage(cmd, "--bound: %s", err.msg);
+    return -1;
+}
+
 static int take_kernel_threads(const cli_command *cmd) {
     tide_error err = TIDE_ERROR_INIT;
     uint64_t n;
@@ -119,6 +152,11 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
         if (p->fold_max_bytes >= CLI_MIN_FOLD_LIMIT) return 1;
         cli_usage(cmd, "--fold-limit: %s is less than 64KiB: what shapes follow from is always folded", optarg);
         return -1;
+    case CLI_OPT_BOUND:
+        return take_bound(cmd, p);
+    case CLI_OPT_BOUND_LIMIT:
+        p->has_bound_limit = true;
+        return cli_parse_size(cmd, "--bound-limit", optarg, &p->bound_limit_bytes) ? 1 : -1;
     case CLI_OPT_WEIGHTS:
         return take_weights(cmd, p) ? 1 : -1;
     case CLI_OPT_NO_PASSES:
@@ -170,6 +208,9 @@ int cli_parse_options(const cli_command *cmd, int argc, char **argv, cli_plannin
 void cli_planning_deinit(cli_planning *p) {
     cli_shapes_deinit(&p->shapes);
     cli_profile_deinit(&p->profile);
+    for (size_t i = 0; i < p->bounds.n; i++) tide_host_free((char *)(uintptr_t)p->bounds.items[i].name);
+    tide_host_free(p->bounds.items);
+    tide_host_free(p->bounds.texts);
     tide_host_free(p->extent_list);
 }
 

@@ -428,6 +428,7 @@ static tide_status run_contexts(job *j, cli_session_result *out, tide_error *err
         out->warm_allocations = cli_session_n_allocated(j->s) - mark;
         warm_arm(&j->s->warm, false); // copies of outputs do not count
         if (j->spec->keep_outputs) st = copy_outputs(workers[0].context, out, err);
+        for (size_t i = 0; i < n && st == TIDE_OK; i++) st = cli_bounded_add(&out->bounded, workers[i].context, err);
         const bool *ran = tide_context_ran(workers[0].context);
         if (st == TIDE_OK && ran != NULL && j->spec->plan != NULL)
             st = tide_memory_plan_naive_peak(j->spec->plan, ran, &out->path_peak_bytes, err);
@@ -532,4 +533,5 @@ void cli_session_result_deinit(cli_session_result *r) {
     tide_host_free(r->outputs);
     r->outputs = NULL;
     r->n_outputs = 0;
+    cli_bounded_deinit(&r->bounded);
 }

@@ -6,6 +6,7 @@
 #ifndef TIDE_CLI_SESSION_H
 #define TIDE_CLI_SESSION_H
 
+#include "cli/bounded_report.h"
 #include "cli/buffer_file.h"
 #include "cli/cli.h"
 #include "core/memory/ledger.h"
@@ -99,6 +100,7 @@ typedef struct cli_session_result {
     /// that the last run went through; else 0.
     uint64_t path_peak_bytes;
     cli_buffer_use buffer_file; ///< with buffer_file
+    cli_bounded_list bounded;   ///< tensors that are sized while running within bounds, over all contexts
     tide_tensor **outputs;      ///< [n_outputs] with keep_outputs; owned
     size_t n_outputs;
 } cli_session_result;

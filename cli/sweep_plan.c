@@ -213,7 +213,9 @@ static tide_status plan_at(const cli_sweep_job *job, cli_sweep_task *task, uint6
     tide_lifetimes lt = {0};
     tide_error why = m->err;
     cli_input in = m->in; // bytes are borrowed and kept
-    const tide_status made = why.status != TIDE_OK ? why.status : cli_lifetimes_of_input(&in, &planning, &lt, &why);
+    tide_status made = why.status != TIDE_OK ? why.status : cli_lifetimes_of_input(&in, &planning, &lt, &why);
+    const bool is_model = m->in.kind == CLI_INPUT_ONNX || m->in.kind == CLI_INPUT_GRAPH; // a list is as it is
+    if (made == TIDE_OK && is_model) made = cli_must_be_bounded(&lt, &why);
     const tide_status st = points_of(job, task, value, strategy, &planning, &lt, made, &why, err);
     tide_lifetimes_deinit(&lt);
     cli_extents_free(&extents, &n);

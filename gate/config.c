@@ -256,6 +256,7 @@ static tide_status copy_settings(const tide__gate_reader *r, const tide_gate_pla
     *out = from != NULL ? *from : (tide_gate_plan_settings){0};
     TIDE_TRY(copy_texts(r, out->n_shapes, &out->shapes));
     TIDE_TRY(copy_texts(r, out->n_extents, &out->extents));
+    TIDE_TRY(copy_texts(r, out->n_bounds, &out->bounds));
     const char **texts[] = {&out->strategy, &out->allocator, &out->input_dir};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         if (*texts[i] != NULL) TIDE_TRY(tide__gate_keep(r, *texts[i], texts[i]));

@@ -50,6 +50,10 @@ typedef struct tide_gate_plan_settings {
     size_t n_shapes;
     const char *const *extents; ///< [n_extents] "N=8": an open extent by its name, in all inputs
     size_t n_extents;
+    const char *const *bounds; ///< [n_bounds] "u=200x?" as --bound takes it
+    size_t n_bounds;
+    uint64_t bound_limit_bytes; ///< with has_bound_limit, as --bound-limit takes it
+    bool has_bound_limit;
     bool scratch_apart; ///< of models: the figures are those of the graph's tensors alone, and figures with the
                         ///< kernels' scratch are added beside them. Else there is one plan with everything
     bool run;           ///< true: the plan is run too, for metrics that need it

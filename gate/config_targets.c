@@ -340,7 +340,10 @@ static tide_status read_list(model_reader *m, const char *key, const char *one) 
     return add_axis(m, n, one, false);
 }
 
-static tide_status read_shapes(model_reader *m, const tide_gate_node *n) {
+/// "NAME=DIMS" of each key; `parse` says what DIMS may be.
+static tide_status read_shapes(const model_reader *m, const tide_gate_node *n,
+                               tide_status (*parse)(const char *text, tide_shape *out, tide_error *err),
+                               const char *const **out, size_t *n_out) {
     TIDE_TRY(tide__gate_is(m->r, n, TIDE_GATE_NODE_TABLE));
     const char **shapes = tide_gate_arena_take(m->r->arena, (n->n + 1) * sizeof *shapes);
     if (shapes == NULL) return TIDE__GATE_NO_MEMORY(m->r);
@@ -348,19 +351,19 @@ static tide_status read_shapes(model_reader *m, const tide_gate_node *n) {
     for (const tide_gate_node *s = n->first; s != NULL; s = s->next, k++) {
         tide_shape shape;
         TIDE_TRY(tide__gate_is(m->r, s, TIDE_GATE_NODE_TEXT));
-        if (strlen(s->text) != s->text_len || tide_shape_parse(s->text, &shape, NULL) != TIDE_OK) {
+        if (strlen(s->text) != s->text_len || parse(s->text, &shape, NULL) != TIDE_OK) {
             const tide_status st = tide__gate_bad(m->r, s, "'%.64s' is not a shape", s->text);
             tide_error_hint(m->r->err, "write the extents as 1x3x224x224");
             return st;
         }
-        if (s->key[0] == '\0') return tide__gate_bad(m->r, s, "an input has a name");
+        if (s->key[0] == '\0') return tide__gate_bad(m->r, s, "a tensor has a name");
         char *text = tide_gate_arena_take(m->r->arena, strlen(s->key) + s->text_len + 2);
         if (text == NULL) return TIDE__GATE_NO_MEMORY(m->r);
         snprintf(text, strlen(s->key) + s->text_len + 2, "%s=%s", s->key, s->text);
         shapes[k] = text;
     }
-    m->settings.shapes = shapes;
-    m->settings.n_shapes = k;
+    *out = shapes;
+    *n_out = k;
     return TIDE_OK;
 }
 
@@ -477,8 +480,8 @@ static tide_status read_files(model_reader *m) {
 // ---- one [[model]] ----
 
 static tide_status check_model_keys(const tide__gate_reader *r, const tide_gate_node *model) {
-    static const char *const own[] = {"path",       "name",   "exclude", "shapes",   "extents",
-                                      "strategies", "aligns", "rules",   "max_bytes"};
+    static const char *const own[] = {"path",   "name",       "exclude", "shapes", "extents",
+                                      "bounds", "strategies", "aligns",  "rules",  "max_bytes"};
     const char *known[32];
     size_t n = 0;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) known[n++] = own[i];
@@ -508,7 +511,10 @@ tide_status tide__gate_model_read(const tide__gate_reader *r, tide_gate_config *
     TIDE_TRY(tide__gate_settings_read(r, model, &m.settings));
     const tide_gate_node *n;
     if ((n = tide__gate_find(model, "name")) != NULL) TIDE_TRY(tide__gate_text(r, n, &m.name));
-    if ((n = tide__gate_find(model, "shapes")) != NULL) TIDE_TRY(read_shapes(&m, n));
+    if ((n = tide__gate_find(model, "shapes")) != NULL)
+        TIDE_TRY(read_shapes(&m, n, tide_shape_parse, &m.settings.shapes, &m.settings.n_shapes));
+    if ((n = tide__gate_find(model, "bounds")) != NULL)
+        TIDE_TRY(read_shapes(&m, n, tide_shape_parse_open, &m.settings.bounds, &m.settings.n_bounds));
     if ((n = tide__gate_find(model, "extents")) != NULL) TIDE_TRY(read_extents(&m, n));
     TIDE_TRY(read_list(&m, "strategies", "strategy"));
     TIDE_TRY(read_list(&m, "aligns", "align"));

@@ -110,6 +110,17 @@ static bool is_missing(const judge_context *g, const tide_gate_case *a, const ti
     return tide_gate_metric_get(m)->unit != TIDE_GATE_NS && (rule->fail.given || rule->warn.given);
 }
 
+/// Why a figure that has a budget is not known, where tensors without a bound are why.
+static void say_unbounded(const tide_gate_case *c, tide_gate_row *row) {
+    static const char is_missing_text[] = "not measured";
+    const char *names = tide_gate_case_setting(c, TIDE_GATE_UNBOUNDED);
+    char rest[sizeof row->limit];
+    if (names == NULL || row->current.known || !row->over_budget) return;
+    if (strncmp(row->limit, is_missing_text, sizeof is_missing_text - 1) != 0) return;
+    snprintf(rest, sizeof rest, "%s", row->limit + sizeof is_missing_text - 1);
+    snprintf(row->limit, sizeof row->limit, "no bound is known of %.60s%.70s", names, rest);
+}
+
 /// Judges one figure. False: it gets no row.
 static bool judge_figure(const judge_context *g, const tide_gate_case *a, const tide_gate_case *b, const char *key,
                          tide_gate_metric m, int kind, tide_gate_row *row) {
@@ -126,6 +137,7 @@ static bool judge_figure(const judge_context *g, const tide_gate_case *a, const 
     if (!has_row && !missing) return false;
     if (!has_row) *row = (tide_gate_row){.metric = m, .kind = kind, .baseline = before, .current = now};
     row->elsewhere = elsewhere;
+    say_unbounded(b, row);
     if (!missing || row->verdict == TIDE_GATE_FAIL_VERDICT) return true; // it is over its budget, which counts more
     row->verdict = TIDE_GATE_NOT_COMPARABLE_VERDICT;
     row->over_budget = false;

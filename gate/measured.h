@@ -60,6 +60,8 @@ typedef struct tide_gate_case {
 void tide_gate_case_deinit(tide_gate_case *c);
 /// Settings are sorted by key; a key that is there gets the new value.
 tide_status tide_gate_case_set(tide_gate_case *c, const char *key, const char *value, tide_error *err) TIDE_NODISCARD;
+/// The setting that names tensors which no figure of the plan has: they are sized while running, without a bound.
+#define TIDE_GATE_UNBOUNDED "unbounded"
 /// NULL: there is none.
 const char *tide_gate_case_setting(const tide_gate_case *c, const char *key);
 /// What kernels' scratch depends on, as settings: "instructions", "caches", "threads", "library".

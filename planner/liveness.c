@@ -74,9 +74,9 @@ static tide_status note_uses(analysis *a, tide_error *err) {
 static tide_status value_bytes(const tide_value *value, uint64_t *out, tide_error *err) {
     if (value->dtype == TIDE_DTYPE_UNDEFINED)
         return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "tensor '%s' has no element type", value->name);
-    if (!value->has_shape)
+    if (!value->has_shape && !value->is_bounded)
         return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "tensor '%s' has no shape, not even a rank", value->name);
-    if (!tide_shape_known(&value->shape)) {
+    if (!tide_shape_known(tide_value_most(value))) {
         char shape[192];
         const tide_status st =
             TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "tensor '%s' has the shape %s: an extent is unknown", value->name,
@@ -85,7 +85,7 @@ static tide_status value_bytes(const tide_value *value, uint64_t *out, tide_erro
         return st;
     }
     size_t bytes;
-    const tide_status st = tide_shape_bytes(&value->shape, value->dtype, &bytes, err);
+    const tide_status st = tide_shape_bytes(tide_value_most(value), value->dtype, &bytes, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "tensor '%s'", value->name);
         return st;
@@ -208,8 +208,8 @@ static tide_status add_step(analysis *a, uint32_t step, tide_error *err) {
         const uint32_t value_i = node->outputs[port];
         if (value_i == TIDE_NO_VALUE) continue;
         const tide_value *value = &a->graph->values[value_i];
-        if (value->constant != NULL) continue; // listed as a weight where it is read
-        if (value->is_dynamic) continue;       // sized while running: no plan has a place for it
+        if (value->constant != NULL) continue;                 // listed as a weight where it is read
+        if (value->is_dynamic && !value->is_bounded) continue; // sized while running: no plan has a place for it
         if (value->is_output) {
             TIDE_TRY(add_persistent(a, value_i, value->name, TIDE_ROLE_OUTPUT, TIDE_KIND_DEFAULT, err));
         } else {
@@ -266,8 +266,16 @@ static tide_status name_recomputed(analysis *a) {
     return TIDE_OK;
 }
 
+/// `name` is taken; NULL: there was no memory for it.
+static tide_status add_dynamic(analysis *a, char *name) {
+    if (name == NULL) return TIDE_ERR_NOMEM;
+    a->out.dynamic[a->out.n_dynamic++] = name;
+    return TIDE_OK;
+}
+
 static tide_status name_dynamic(analysis *a) {
-    const size_t n = a->program->n_dynamic;
+    size_t n = a->program->n_dynamic;
+    for (size_t step = 0; step < a->program->n_steps; step++) n += tide_program_has_open_scratch(a->program, step);
     if (n == 0) return TIDE_OK;
     a->out.dynamic = tide_host_calloc(n, sizeof *a->out.dynamic);
     if (a->out.dynamic == NULL) return TIDE_ERR_NOMEM;
@@ -275,12 +283,13 @@ static tide_status name_dynamic(analysis *a) {
         const tide_node *node = node_at(a, step);
         for (size_t port = 0; port < node->n_outputs; port++) {
             const uint32_t v = node->outputs[port];
-            if (v == TIDE_NO_VALUE || !a->graph->values[v].is_dynamic) continue;
-            TIDE_ASSERT(a->out.n_dynamic < n);
-            a->out.dynamic[a->out.n_dynamic] = tide_host_strdup(a->graph->values[v].name);
-            if (a->out.dynamic[a->out.n_dynamic] == NULL) return TIDE_ERR_NOMEM;
-            a->out.n_dynamic++;
+            if (v == TIDE_NO_VALUE || !a->graph->values[v].is_dynamic || a->graph->values[v].is_bounded) continue;
+            TIDE_TRY(add_dynamic(a, tide_host_strdup(a->graph->values[v].name)));
         }
+        if (!tide_program_has_open_scratch(a->program, step)) continue;
+        tide_text name = {0};
+        tide_text_addf(&name, "%s.scratch", node->name);
+        TIDE_TRY(add_dynamic(a, name.data));
     }
     return TIDE_OK;
 }

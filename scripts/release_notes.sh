@@ -1,12 +1,12 @@
 #!/bin/sh
 # What CHANGELOG.md says of a version, for its release: scripts/release_notes.sh v0.1.0. Fails where the tag is not the version
-# of the tree (core/base/version.h), or the change log has nothing of it or still calls it unreleased.
+# of the tree (include/tidemark/version.h), or the change log has nothing of it or still calls it unreleased.
 set -eu
 tag=$1
 cd "$(dirname "$0")/.."
-version=$(sed -n 's/^#define TIDE_VERSION "\(.*\)"$/\1/p' core/base/version.h)
+version=$(sed -n 's/^#define TIDE_VERSION "\(.*\)"$/\1/p' include/tidemark/version.h)
 if [ "$tag" != "v$version" ]; then
-    echo "release_notes.sh: the tag is $tag, and the tree is version $version (core/base/version.h)" >&2
+    echo "release_notes.sh: the tag is $tag, and the tree is version $version (include/tidemark/version.h)" >&2
     exit 1
 fi
 head=$(sed -n "/^## $version\( \|\$\)/p" CHANGELOG.md)

@@ -52,6 +52,7 @@ void tide_graph_destroy(tide_graph *g) {
     for (size_t i = 0; i < g->n_values; i++) {
         dim_names_free(&g->values[i]);
         tide_tensor_unref(g->values[i].constant);
+        tide_host_free(g->values[i].bound);
         tide_host_free(g->values[i].name);
     }
     tide_strmap_deinit(&g->value_index);

@@ -19,6 +19,15 @@ extern "C" {
 #define TIDE_NO_NODE UINT32_MAX
 
 typedef struct tide_op_def tide_op_def; // op_def.h
+typedef struct tide_bounds tide_bounds; // op_def.h
+/// Fills in how large the outputs can be. @return false: nothing is known
+typedef bool (*tide_bound_rule)(tide_bounds *x);
+
+/// What the user says of a tensor that is sized while running: no extent is larger. -1 (TIDE_DIM_UNKNOWN): not said.
+typedef struct tide_bound_given {
+    const char *name;
+    tide_shape most;
+} tide_bound_given;
 
 typedef enum tide_attr_type {
     TIDE_ATTR_INT,
@@ -58,6 +67,15 @@ typedef struct tide_activation {
     float beta;  ///< Clip: upper bound
 } tide_activation;
 
+/// How large a value can be whose size is known only while running.
+typedef struct tide_bound {
+    tide_shape most;  ///< no extent is larger; with is_count [n]: it has at most n elements, in whatever shape
+    tide_shape least; ///< no extent is smaller; of the rank of `most`
+    bool is_count;
+    bool by_file; ///< the file says so, and the operator has no rule
+    bool by_user; ///< the user says so
+} tide_bound;
+
 typedef struct tide_value {
     char *name;             ///< unique in the graph, never empty
     tide_dtype dtype;       ///< TIDE_DTYPE_UNDEFINED until inferred
@@ -72,6 +90,9 @@ typedef struct tide_value {
     /// Its size is known only while running: `dtype` and `shape` are what the file promises of it, if anything. Every
     /// node that reads or makes such a value is dynamic: shapes are inferred and the kernel prepared in each run.
     bool is_dynamic;
+    /// A dynamic value that has a place in the plan, with room for its bound; `dtype` is then known.
+    bool is_bounded;
+    tide_bound *bound; ///< of a dynamic value, owned; NULL: none is known
 } tide_value;
 
 typedef struct tide_node {
@@ -87,10 +108,15 @@ typedef struct tide_node {
     size_t n_outputs;
     tide_activation activation;
     const tide_op_def *def; ///< set by the operator registry (core/ops); NULL until then
-    bool dead;              ///< removed by a pass
-    uint32_t region;        ///< number of the region that it belongs to; 0: of none
-    uint32_t opens;         ///< number of its first region: an If, a Loop or a Scan; 0: an ordinary node
-    uint32_t closes;        ///< number of the region of which it is the last node; 0: an ordinary node
+    tide_bound_rule rule;   ///< how large its results can be, set with `def`; NULL: nothing is known
+    /// A dynamic node whose results' sizes follow from its inputs' sizes and from constants: a kernel is good as long
+    /// as these sizes stay, and it could be prepared for the largest ones.
+    bool is_sized_by_shapes;
+    bool has_most_scratch; ///< a dynamic node whose kernel can be asked how much scratch the largest operands take
+    bool dead;             ///< removed by a pass
+    uint32_t region;       ///< number of the region that it belongs to; 0: of none
+    uint32_t opens;        ///< number of its first region: an If, a Loop or a Scan; 0: an ordinary node
+    uint32_t closes;       ///< number of the region of which it is the last node; 0: an ordinary node
 } tide_node;
 
 typedef struct tide_region tide_region; // region.h
@@ -108,6 +134,11 @@ typedef struct tide_graph {
     uint64_t fold_max_bytes;
     /// A size that hangs on data makes a value dynamic; false: it is an error. Set before shapes are inferred.
     bool allows_dynamic;
+    /// A dynamic value is planned at its bound where that is at most so many bytes, or was given. Set before shapes are
+    /// inferred.
+    uint64_t bound_limit_bytes;
+    const tide_bound_given *given; ///< [n_given], borrowed while shapes are inferred
+    size_t n_given;
     char *comment; ///< what it shows (graph text) or the producer (ONNX); may be NULL
     tide_value *values;
     size_t n_values, cap_values;
@@ -157,6 +188,10 @@ void tide_graph_set_constant(tide_graph *g, uint32_t value_i, tide_tensor *tenso
  * @return TIDE_ERR_BAD_INPUT naming the node and the value, or the output
  */
 tide_status tide_graph_validate(const tide_graph *g, tide_error *err) TIDE_NODISCARD;
+/// The largest shape that a value of a known size, or a bounded one, can have.
+static inline const tide_shape *tide_value_most(const tide_value *v) {
+    return v->is_bounded ? &v->bound->most : &v->shape;
+}
 /// Whether it reads or makes a dynamic value.
 bool tide_node_is_dynamic(const tide_graph *g, const tide_node *n);
 /// Live nodes that use `value_i` (an input position counts once per position).

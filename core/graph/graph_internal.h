@@ -50,6 +50,12 @@ bool tide__number_store_int(void *array, tide_dtype dtype, size_t i, int64_t v) 
 tide_status tide__node_eval(const tide_node *node, const tide_operand *in, size_t n_in, const tide_operand *out,
                             size_t n_out, tide_tensor **results, tide_error *err) TIDE_NODISCARD;
 
+// ---- shapes.c ----
+
+/// The extent that the symbol `name` has in an input whose size is known; TIDE_DIM_UNKNOWN when none has it or two
+/// inputs differ.
+int64_t tide__symbol_extent(const tide_graph *g, const char *name);
+
 // ---- prune.c ----
 
 /// Uses per value over the live nodes, a graph output counting as one more. [n_values], owned; NULL: no memory.

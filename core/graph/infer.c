@@ -35,7 +35,8 @@ typedef struct infer_pass {
     bool *untaken;       // [n_regions + 1] by number: branches that no run takes
     bool needs_blank;    // what a region makes hangs on a content that was left blank
     bool is_trial;       // shapes of a body are tried: no node dies, and no content is given up
-    bool has_changed;    // in a trial: a carried value has become dynamic
+    bool has_changed;    // in a trial: a carried value has become dynamic, or larger than what is handed in
+    bool *has_grown;     // [n_values] carried values of which an iteration may hand on more than it was given
 } infer_pass;
 
 // ---- graph inputs must be known ----
@@ -365,11 +366,13 @@ static void make_value_dynamic(const infer_pass *p, const tide_node *n, uint32_t
 }
 
 /// What the node makes is sized while it runs, and so is what hangs on it.
-static void make_dynamic(infer_pass *p, const tide_node *n) {
+static tide_status make_dynamic(infer_pass *p, tide_node *n, tide_error *err) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         if (n->outputs[k] != TIDE_NO_VALUE) make_value_dynamic(p, n, n->outputs[k]);
     }
+    TIDE_TRY(tide__bound_node(p->g, n, p->known, err));
     drop_used(p, n);
+    return TIDE_OK;
 }
 
 static tide_status infer_node(infer_pass *p, tide_node *n, tide_error *err) {
@@ -401,7 +404,8 @@ static tide_status pass_init(infer_pass *p, tide_error *err) {
     if (!p->fold) p->known = tide_host_calloc(p->g->n_values, sizeof *p->known);
     p->n_uses = tide__graph_use_table(p->g);
     p->untaken = tide_host_calloc(p->g->n_regions + 1, sizeof *p->untaken);
-    const bool good = p->n_uses != NULL && p->untaken != NULL && (p->fold || p->known != NULL);
+    p->has_grown = tide_host_calloc(p->g->n_values + 1, sizeof *p->has_grown);
+    const bool good = p->n_uses != NULL && p->untaken != NULL && p->has_grown != NULL && (p->fold || p->known != NULL);
     return good ? TIDE_OK : TIDE_NO_MEMORY(err, "for shape inference");
 }
 
@@ -410,6 +414,7 @@ static void pass_deinit(infer_pass *p) {
     tide_host_free(p->known);
     tide_host_free(p->n_uses);
     tide_host_free(p->untaken);
+    tide_host_free(p->has_grown);
     tide_host_free(p->in);
     tide_host_free(p->out);
     tide_host_free(p->result);
@@ -435,10 +440,18 @@ static tide__region_view view_of(infer_pass *p) {
     return (tide__region_view){.g = p->g, .known = p->known, .untaken = p->untaken, .needs_blank = &p->needs_blank};
 }
 
+static tide_status bound_region_output(infer_pass *p, const tide_node *open, size_t k, tide_error *err) {
+    const tide__region_view x = view_of(p);
+    tide__size s = tide__region_size(&x, open, k);
+    if (p->has_grown[open->outputs[k]]) s.state = TIDE_BOUND_NONE;
+    return tide__bound_value(p->g, open->outputs[k], &s, err);
+}
+
 /// Output `k` of the opening node: its size now, or none.
 static tide_status infer_region_output(infer_pass *p, const tide_node *open, size_t k, tide_error *err) {
     const uint32_t value_i = open->outputs[k];
-    if (value_i == TIDE_NO_VALUE || p->g->values[value_i].is_dynamic) return TIDE_OK;
+    if (value_i == TIDE_NO_VALUE) return TIDE_OK;
+    if (p->g->values[value_i].is_dynamic) return bound_region_output(p, open, k, err);
     const tide__region_view x = view_of(p);
     tide_operand o;
     tide_error own = TIDE_ERROR_INIT;
@@ -446,7 +459,7 @@ static tide_status infer_region_output(infer_pass *p, const tide_node *open, siz
     if (st == TIDE_OK) st = store_one(&p->g->values[value_i], &o, &own);
     if (st == TIDE_ERR_UNKNOWN_SIZE && p->g->allows_dynamic) {
         make_value_dynamic(p, open, value_i);
-        return TIDE_OK;
+        return bound_region_output(p, open, k, err);
     }
     if (st != TIDE_OK && err != NULL) *err = own;
     return st;
@@ -473,10 +486,21 @@ static tide_status open_region(infer_pass *p, const tide_node *open, tide_error 
     return TIDE_OK;
 }
 
+/// A dynamic carried value got the bound of what is handed in: what an iteration hands on must fit there too.
+static void check_growth(infer_pass *p, const tide_region *r, size_t k) {
+    const uint32_t value_i = p->g->nodes[r->open].outputs[k];
+    if (!p->g->values[value_i].is_dynamic || p->has_grown[value_i]) return;
+    const tide__size now = tide__size_of(&p->g->values[value_i]);
+    const tide__size next = tide__size_of(&p->g->values[p->g->nodes[r->close].inputs[tide_region_first_next(r) + k]]);
+    if (now.state == TIDE_BOUND_NONE || tide__size_fits(&next, &now)) return;
+    p->has_grown[value_i] = p->has_changed = true;
+}
+
 static tide_status close_loop(infer_pass *p, const tide_region *r, tide_error *err) {
     const tide__region_view x = view_of(p);
     for (size_t k = 0; k < r->n_carried; k++) {
         const tide_status st = tide__region_check_carried(&x, r, k, err);
+        if (st == TIDE_OK) check_growth(p, r, k);
         if (st == TIDE_OK) continue;
         if (st != TIDE_ERR_UNKNOWN_SIZE || !p->is_trial || !p->g->allows_dynamic) return st;
         p->g->values[p->g->nodes[r->open].outputs[k]].is_dynamic = p->has_changed = true;
@@ -547,8 +571,10 @@ static tide_status walk_node(infer_pass *p, uint32_t node_i, tide_error *err) {
         if (st != TIDE_ERR_UNKNOWN_SIZE && !p->is_trial)
             tide_log(TIDE_LOG_INFO, "%s: node '%s' (%s) is looked at again when it runs: %s", p->g->source, n->name,
                      n->op_type, own.msg);
-        make_dynamic(p, n);
-        return TIDE_OK;
+        tide_error_clear(&own);
+        const tide_status made = make_dynamic(p, n, &own);
+        if (made != TIDE_OK && err != NULL) *err = own;
+        return made;
     }
     name_node(p->g, n, &own);
     if (err != NULL) *err = own;
@@ -603,6 +629,7 @@ static void restore_promises(infer_pass *p, const trial *t) {
             v->has_shape = before->has_shape;
             v->shape = before->shape;
             v->is_dynamic = v->is_dynamic && t->carried[value_i];
+            v->is_bounded = false;
             tide_tensor_unref(p->known[value_i]);
             p->known[value_i] = NULL;
         }
@@ -670,6 +697,7 @@ static tide_status run_pass(infer_pass *p, const tide_order *order, tide_error *
         if (is_outermost_loop(p, &p->g->nodes[order->nodes[i]])) st = try_body(p, order, i, err);
         if (st == TIDE_OK) st = walk_node(p, order->nodes[i], err);
     }
+    if (st == TIDE_OK) st = tide__bounds_check_given(p->g, err);
     TIDE_ASSERT(tide__graph_holds(p->g));
     pass_deinit(p);
     return st;

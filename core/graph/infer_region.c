@@ -199,6 +199,104 @@ tide_status tide__region_output(const tide__region_view *x, const tide_node *ope
                                                    : result_of_branch(x, open, k, out, err);
 }
 
+// ---- bounds ----
+
+static const tide__size nothing_known = {.state = TIDE_BOUND_NONE};
+
+/// Nothing is known but the type, if that is.
+static tide__size type_of(const tide__region_view *x, uint32_t value_i) {
+    return (tide__size){.state = TIDE_BOUND_NONE, .dtype = x->g->values[value_i].dtype};
+}
+
+static tide__size size_of(const tide__region_view *x, uint32_t value_i) {
+    const tide__size s = tide__size_of(&x->g->values[value_i]);
+    return s.state == TIDE_BOUND_SHAPE ? s : type_of(x, value_i);
+}
+
+static tide__size size_of_branch(const tide__region_view *x, const tide_node *open, size_t k) {
+    const uint32_t first = open->opens, second = opened(x->g, open)->other;
+    const uint32_t taken = second != 0 && x->untaken[first] ? second : first;
+    const tide__size a = size_of(x, x->g->nodes[tide_region_of(x->g, taken)->close].inputs[k]);
+    if (second == 0 || x->untaken[first] || x->untaken[second]) return a;
+    const tide__size b = size_of(x, x->g->nodes[tide_region_of(x->g, second)->close].inputs[k]);
+    return tide__size_either(&a, &b);
+}
+
+/// The fewest and the most items that sequence `k` of a Scan has.
+static bool items_of(const tide__region_view *x, const tide_node *open, size_t k, tide__size *sequence, int32_t *axis) {
+    *sequence = size_of(x, open->inputs[opened(x->g, open)->n_carried + k]);
+    if (sequence->state == TIDE_BOUND_NONE) return false;
+    *axis = tide_region_axis(open, "scan_input_axes", k, sequence->most.rank);
+    return *axis >= 0;
+}
+
+/// How often a body runs.
+static bool turns_of(const tide__region_view *x, const tide_node *open, int64_t *least, int64_t *most) {
+    const tide_region *r = opened(x->g, open);
+    tide__size sequence;
+    int32_t axis = 0;
+    if (r->kind == TIDE_REGION_SCAN) {
+        if (r->n_items == 0 || !items_of(x, open, 0, &sequence, &axis)) return false;
+        *least = sequence.least.dims[axis];
+        *most = sequence.most.dims[axis];
+        return true;
+    }
+    if (trips_of(x, r, most)) {
+        *least = *most;
+        return true;
+    }
+    const int64_t *trips = content_of(x, open->inputs[0], TIDE_I64);
+    if (trips == NULL) return false;
+    *least = 0;
+    *most = *trips > 0 ? *trips : 0;
+    return true;
+}
+
+static void insert_extent(tide_shape *s, int32_t axis, int64_t extent) {
+    for (int32_t d = s->rank++; d > axis; d--) s->dims[d] = s->dims[d - 1];
+    s->dims[axis] = extent;
+}
+
+static tide__size size_of_collected(const tide__region_view *x, const tide_node *open, size_t k) {
+    const tide_region *r = opened(x->g, open);
+    const uint32_t part = x->g->nodes[r->close].inputs[tide_region_first_next(r) + k];
+    tide__size s = size_of(x, part);
+    int64_t least, most;
+    int32_t axis = 0;
+    if (s.state == TIDE_BOUND_NONE || s.most.rank >= TIDE_MAX_RANK || !turns_of(x, open, &least, &most))
+        return type_of(x, part);
+    if (r->kind == TIDE_REGION_SCAN)
+        axis = tide_region_axis(open, "scan_output_axes", k - r->n_carried, s.most.rank + 1);
+    if (axis < 0) return type_of(x, part);
+    insert_extent(&s.most, axis, most);
+    insert_extent(&s.least, axis, least);
+    return s;
+}
+
+static void remove_extent(tide_shape *s, int32_t axis) {
+    s->rank--;
+    for (int32_t d = axis; d < s->rank; d++) s->dims[d] = s->dims[d + 1];
+    s->dims[s->rank] = 0;
+}
+
+tide__size tide__region_size(const tide__region_view *x, const tide_node *open, size_t k) {
+    const tide_region *r = opened(x->g, open);
+    if (!tide_region_repeats(r)) return size_of_branch(x, open, k);
+    if (tide__region_is_late(x->g, open, k)) return size_of_collected(x, open, k);
+    tide__size s;
+    int32_t axis = 0;
+    if (k < r->n_carried) {
+        s = size_of(x, open->inputs[tide_region_first_init(r) + k]);
+        for (int32_t d = 0; d < s.least.rank; d++) s.least.dims[d] = 0; // it may have changed before
+        return s;
+    }
+    if (k >= tide_region_iteration(r) || !items_of(x, open, k - r->n_carried - r->n_collected, &s, &axis))
+        return nothing_known;
+    remove_extent(&s.most, axis);
+    remove_extent(&s.least, axis);
+    return s;
+}
+
 tide_status tide__region_check_trips(const tide__region_view *x, const tide_region *r, tide_error *err) {
     int64_t n;
     if (r->kind != TIDE_REGION_LOOP || !trips_of(x, r, &n) || n <= TIDE_REGION_MAX_TRIPS) return TIDE_OK;

@@ -4,7 +4,7 @@
 #ifndef TIDE_CORE_GRAPH_INFER_REGION_H
 #define TIDE_CORE_GRAPH_INFER_REGION_H
 
-#include "core/graph/op_def.h"
+#include "core/graph/bounds.h"
 #include "core/graph/region.h"
 
 /// What inference knows: the graph, and contents that are not constants of it.
@@ -31,6 +31,9 @@ bool tide__region_is_late(const tide_graph *g, const tide_node *open, size_t k);
  */
 tide_status tide__region_output(const tide__region_view *x, const tide_node *open, size_t k, tide_operand *out,
                                 tide_error *err) TIDE_NODISCARD;
+/// What is known of the size of output `k` of an opening node where it is known only while running. Of a carried value
+/// it is what is handed in: right only if what an iteration hands on fits.
+tide__size tide__region_size(const tide__region_view *x, const tide_node *open, size_t k);
 /// What an iteration hands to the next has the size of what it got. TIDE_ERR_UNKNOWN_SIZE when it has another one;
 /// TIDE_ERR_BAD_INPUT when it has another type.
 tide_status tide__region_check_carried(const tide__region_view *x, const tide_region *r, size_t k,

@@ -36,8 +36,33 @@ typedef struct tide_infer {
     tide_operand *out; ///< [n_out]; fill dtype and shape; size_bytes and data are ignored
     size_t n_out;
     tide_bytes_before *before; ///< of a caller that asks about all operands in turn, zeros at first; else NULL
+    void *scratch;             ///< that it may use while it answers, in a run; NULL: none …
+    size_t scratch_bytes;      ///< … of so many bytes
     bool is_running; ///< asked in a run. Else a program is planned: what takes long to count is TIDE_ERR_UNKNOWN_SIZE
 } tide_infer;
+
+/// What is known of the size of an operand before a run.
+typedef enum tide_bound_state {
+    TIDE_BOUND_NONE,
+    TIDE_BOUND_SHAPE, ///< no extent is larger than those of its shape
+    TIDE_BOUND_COUNT, ///< its shape is [n]: it has at most n elements, in whatever shape
+} tide_bound_state;
+
+/// How large results can be: inputs as large as each can be, and where the answer goes. An omitted input is of state
+/// SHAPE and of no type.
+struct tide_bounds {
+    const tide_node *node;
+    const tide_operand *in;        ///< [n_in]; data of constants alone
+    const tide_shape *least;       ///< [n_in] of inputs of state SHAPE
+    const tide_bound_state *state; ///< [n_in]
+    size_t n_in;
+    tide_operand *out;           ///< [n_out]; to be filled: type and shape …
+    tide_shape *out_least;       ///< [n_out] … the least extents, 0 at first …
+    tide_bound_state *out_state; ///< [n_out] … and what they are, NONE at first
+    size_t n_out;
+    bool is_by_shapes;         ///< out: sizes follow from those of the operands and from constants alone
+    bool is_scratch_by_shapes; ///< out: prepare() may be asked about the largest operands, without other contents
+};
 
 typedef struct tide_kernel {
     const tide_op_def *def;

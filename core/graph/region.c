@@ -203,6 +203,7 @@ static bool become(tide_graph *g, uint32_t out, uint32_t result) {
     g->values[out].producer = producer;
     g->values[out].producer_port = port;
     g->values[out].is_dynamic = from->is_dynamic;
+    g->values[out].is_bounded = g->values[out].is_bounded && from->is_dynamic;
     g->nodes[producer].outputs[port] = out;
     read_instead(g, result, out);
     return true;

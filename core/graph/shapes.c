@@ -46,9 +46,7 @@ static tide_status check_binding(const tide_graph *g, const tide_shape_binding *
     return TIDE_OK;
 }
 
-/// The extent that the symbol `name` has in an input whose size is known; TIDE_DIM_UNKNOWN when none has it or two
-/// inputs differ.
-static int64_t symbol_extent(const tide_graph *g, const char *name) {
+int64_t tide__symbol_extent(const tide_graph *g, const char *name) {
     int64_t found = TIDE_DIM_UNKNOWN;
     for (size_t i = 0; i < g->n_inputs; i++) {
         const tide_value *v = &g->values[g->inputs[i]];
@@ -68,7 +66,7 @@ static void spread_symbols(tide_graph *g) {
         tide_value *v = &g->values[g->inputs[i]];
         for (int32_t d = 0; v->dim_names != NULL && d < v->shape.rank; d++) {
             if (v->shape.dims[d] != TIDE_DIM_UNKNOWN || v->dim_names[d] == NULL) continue;
-            v->shape.dims[d] = symbol_extent(g, v->dim_names[d]);
+            v->shape.dims[d] = tide__symbol_extent(g, v->dim_names[d]);
         }
     }
 }

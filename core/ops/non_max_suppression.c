@@ -153,10 +153,11 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
                             (double)all.overlap);
     size_t bytes;
     TIDE_TRY(scratch_bytes(x->node, b[1], &bytes, err));
-    int64_t *memory = tide_host_alloc(bytes + 1);
-    if (memory == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort boxes");
-    const int64_t n = take_all(&all, memory, NULL);
-    tide_host_free(memory);
+    int64_t *own = bytes > x->scratch_bytes ? tide_host_alloc(bytes + 1) : NULL;
+    if (own == NULL && bytes > x->scratch_bytes)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort boxes");
+    const int64_t n = take_all(&all, own != NULL ? own : x->scratch, NULL);
+    tide_host_free(own);
     if (n < 0)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_UNKNOWN_SIZE, "%lld boxes are too many to be counted for a plan",
                             (long long)b[1]);

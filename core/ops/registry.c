@@ -8,6 +8,7 @@
 #include "core/base/nearest.h"
 #include "core/base/text.h"
 #include "core/ops/attr_types.h"
+#include "core/ops/bounds.h"
 #include "core/ops/op_list.h"
 #include "core/ops/ops.h"
 
@@ -191,6 +192,7 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
         TIDE_TRY(check_arity(n, d, err));
         TIDE_TRY(tide_op_check_attrs(n, err));
         n->def = d;
+        n->rule = tide_op_bound;
     }
     return TIDE_OK;
 }

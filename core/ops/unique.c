@@ -100,10 +100,11 @@ static tide_status count(const tide_infer *x, const slices *s, int64_t *n, tide_
     *n = s->n > 0;
     if (!has_elements(s)) return TIDE_OK;
     TIDE_TRY(scratch_bytes(x->node, s->n, &bytes, err));
-    int64_t *memory = tide_host_alloc(bytes + 1);
-    if (memory == NULL) return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort %lld", (long long)s->n);
-    *n = find_unique(s, true, tables_in(memory, s->n));
-    tide_host_free(memory);
+    int64_t *own = bytes > x->scratch_bytes ? tide_host_alloc(bytes + 1) : NULL;
+    if (own == NULL && bytes > x->scratch_bytes)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort %lld", (long long)s->n);
+    *n = find_unique(s, true, tables_in(own != NULL ? own : x->scratch, s->n));
+    tide_host_free(own);
     return TIDE_OK;
 }
 

@@ -207,6 +207,7 @@ static tide_status make_steps(tide_context *c, tide_error *err) {
 static void drop_steps(tide_context *c) {
     if (c->steps == NULL) return;
     const tide_program *p = c->plan->program;
+    tide__context_drop_kernels(c);
     for (size_t i = 0; i < p->n_steps; i++) {
         const tide_kernel *k = &p->steps[i].kernel;
         void *exec = c->steps[i].args.exec;
@@ -229,6 +230,7 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     c->output_blocks = tide_host_calloc(g->n_outputs + 1, sizeof *c->output_blocks);
     c->steps = tide_host_calloc(c->plan->program->n_steps + 1, sizeof *c->steps);
     c->operands = tide_host_calloc(count_operands(c->plan->program) + 1, sizeof *c->operands);
+    if (c->plan->program->n_dynamic + c->plan->program->n_bounded > 0) TIDE_TRY(tide__context_open_bounded(c, err));
     if (g->n_regions > 0)
         TIDE_TRY(TIDE_NEW(&c->ran, c->plan->program->n_steps + 1, err, "for the tables of %zu values", g->n_values));
     if (c->values == NULL || c->data == NULL || c->inputs == NULL || c->next_inputs == NULL || c->outputs == NULL ||
@@ -239,7 +241,7 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
 
 /// Where the context's memory comes from.
 static tide_status find_allocators(tide_context *c, const tide_context_options *opt, tide_error *err) {
-    if (c->plan->program->n_dynamic > 0)
+    if (c->plan->program->n_dynamic + c->plan->program->n_bounded > 0)
         TIDE_TRY(tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_DYNAMIC_KIND, &c->dynamic, err));
     if (opt->memory != NULL || opt->memory_bytes > 0) return tide__context_open_caller(c, opt, err);
     return tide_registry_acquire(c->plan->registry, c->plan->device, TIDE_KIND_WORKSPACE, &c->workspace, err);
@@ -288,6 +290,8 @@ void tide_context_destroy(tide_context *c) {
     tide_host_free(c->operands);
     tide_host_free(c->next_inputs);
     tide_host_free(c->ran);
+    tide_host_free(c->sized);
+    tide_host_free(c->bounded);
     tide__context_drop_memory(c);
     tide_allocator_unref(c->workspace);
     tide_allocator_unref(c->caller);
@@ -301,13 +305,15 @@ void tide_context_destroy(tide_context *c) {
 size_t tide_context_n_outputs(const tide_context *c) { return graph_of(c)->n_outputs; }
 
 tide_tensor *tide_context_output(const tide_context *c, size_t i) {
-    return i < graph_of(c)->n_outputs ? c->outputs[i] : NULL;
+    if (i >= graph_of(c)->n_outputs) return NULL;
+    const uint32_t value_i = graph_of(c)->outputs[i];
+    return c->plan->needs[value_i].bounded && !c->sized[value_i] ? NULL : c->outputs[i];
 }
 
 tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name) {
     const tide_graph *g = graph_of(c);
     for (size_t i = 0; i < g->n_outputs; i++) {
-        if (strcmp(g->values[g->outputs[i]].name, name) == 0) return c->outputs[i];
+        if (strcmp(g->values[g->outputs[i]].name, name) == 0) return tide_context_output(c, i);
     }
     return NULL;
 }
@@ -324,7 +330,7 @@ void tide_context_describe(const tide_context *c, tide_text *out) {
     const tide_graph *g = program->graph;
     char device[32];
     tide_text_addf(out, "model        %s, %zu steps, %zu values%s\n", g->name, program->n_steps, g->n_values,
-                   program->n_dynamic > 0 ? ", some sized while running" : "");
+                   program->n_dynamic + program->n_bounded > 0 ? ", some sized while running" : "");
     tide_text_addf(out, "device       %s\n", tide_device_format(p->device, device, sizeof device));
     if (p->memory != NULL)
         tide_text_addf(out, "plan         %s, %" PRIu64 " bytes, shared with the contexts beside this one\n",
@@ -387,8 +393,9 @@ static tide_status call_kernel(tide_context *c, size_t step_i, tide_error *err) 
     return k->def->run(k, &s->args, err);
 }
 
-/// What is sized while running has a block of its own in both modes; what it reads may lie in the buffer.
+/// What is sized while running has a block of its own in both modes, or its place like all others.
 static tide_status do_dynamic_step(tide_context *c, size_t step_i, tide_error *err) {
+    if (c->mode == TIDE_RUN_NAIVE) TIDE_TRY(tide__context_alloc_step(c, step_i, err));
     TIDE_TRY(tide__context_run_dynamic(c, step_i, err));
     TIDE_TRY(tide__poison_after_step(c, step_i, err));
     TIDE_TRY(tide__context_free_dynamic(c, step_i, err));
@@ -484,6 +491,7 @@ tide_status tide_context_run(tide_context *c, tide_error *err) {
     tide_scope_leave(&c->run_scope, c->observer);
     if (st != TIDE_OK) return st;
     c->stats.n_runs++;
+    tide__context_note_sizes(c);
     const tide__sharing *s = &c->plan->sharing;
     c->stats.n_view_bytes += c->mode == TIDE_RUN_PLANNED ? s->copied_bytes : s->naive_copied_bytes;
     return st;

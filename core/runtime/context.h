@@ -119,7 +119,8 @@ tide_status tide_context_run(tide_context *c, tide_error *err) TIDE_NODISCARD;
 
 /// Graph outputs in file order / by name; borrowed, valid until the context is destroyed (take a reference to keep
 /// one longer; take a lazy clone to keep its bytes past the next run); content is of the last run and is overwritten by
-/// the next. Before the first run: content as `fill` says.
+/// the next. Before the first run: content as `fill` says. One that is sized while running is NULL until a run has made
+/// it, and after a run that failed; within a bound it is the same tensor each time, of another shape.
 size_t tide_context_n_outputs(const tide_context *c);
 tide_tensor *tide_context_output(const tide_context *c, size_t i);
 tide_tensor *tide_context_output_by_name(const tide_context *c, const char *name); ///< NULL: no such output
@@ -138,6 +139,21 @@ void tide_context_get_stats(const tide_context *c, tide_context_stats *out);
 /// What the context is made of, for people, one line each: model and plan, mode and fill, the buffer and who served it,
 /// weights that it shares, its tables and what binding them ended in, inputs, outputs, runs.
 void tide_context_describe(const tide_context *c, tide_text *out);
+/// A tensor that is sized while running within a bound: what came out in the runs so far, in a body in its last
+/// iteration. Texts are the graph's.
+typedef struct tide_context_bounded {
+    uint32_t value; ///< in the graph
+    const char *name;
+    tide_dtype dtype;
+    tide_shape bound;     ///< no extent is larger …
+    bool is_count;        ///< … or: [n], it has at most n elements
+    uint64_t bound_bytes; ///< of its place, before rounding
+    uint64_t n_runs;      ///< that made it; 0: the rest is nothing
+    tide_shape last;      ///< of the last of them
+    uint64_t last_bytes, least_bytes, most_bytes;
+} tide_context_bounded;
+/// All of them in the order of the graph's values; borrowed, as of the last run. @return their number
+size_t tide_context_list_bounded(const tide_context *c, const tide_context_bounded **out);
 /// Which steps the last run went through, those of bodies too: [n_steps]; NULL: there are no bodies, all of them.
 const bool *tide_context_ran(const tide_context *c);
 /// Address of the planned buffer and the tensor of a value (NULL: none now), for tests and views. The buffer never

@@ -29,7 +29,7 @@ static bool add_block(tide_context_need *need, uint64_t bytes, size_t align_byte
 static tide_status output_bytes(const tide_inference_plan *p, uint32_t value_i, uint64_t *out, tide_error *err) {
     const tide_value *v = &p->program->graph->values[value_i];
     size_t bytes = 0;
-    tide_status st = tide_shape_bytes(&v->shape, v->dtype, &bytes, err);
+    tide_status st = tide_shape_bytes(tide_value_most(v), v->dtype, &bytes, err);
     if (st == TIDE_OK && !tide_align_up(bytes, p->align_bytes, out))
         st =
             TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "%zu B rounded up to %zu do not fit into 64 bits", bytes, p->align_bytes);
@@ -134,7 +134,7 @@ tide_status tide__context_caller_output(tide_context *c, uint32_t value_i, tide_
         storage = tide_storage_of_block(block);
         tide_block_unref(block);
     }
-    const tide_status st = tide_tensor_create_on(&storage, 0, v->dtype, &v->shape, out, err);
+    const tide_status st = tide_tensor_create_on(&storage, 0, v->dtype, tide_value_most(v), out, err);
     tide_storage_deinit(&storage);
     return st;
 }

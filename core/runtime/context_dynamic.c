@@ -3,12 +3,17 @@
 // Steps whose operands are sized while running. See runtime_internal.h.
 //
 //     plan       x [2x3] -> | Reshape(x, n) -> y | -> | Relu(y) -> z |      n is fed: the sizes of y and z hang on it
-//     each run   infer y from x and n's numbers, take a block for it, prepare the kernel, run it; then the same for z
+//     each run   infer y from x and n's numbers, find room for it, prepare the kernel, run it; then the same for z
 //
-// In both modes such a tensor has a block of its own (TIDE_DYNAMIC_KIND) from its step to its
-// last reader; a graph output until the next run begins, or longer where the caller holds it. A dynamic step's scratch
-// is taken and given back with the step. All of this allocates; a program without dynamic values comes by nothing of
-// it.
+// A *bounded* tensor has its place like any other, with room for its bound: a run sets its shape and nothing else. It
+// is asked to stay within the bound before its kernel runs.
+//
+// Any other one has a block of its own (TIDE_DYNAMIC_KIND) in both modes, from its step to its last reader; a graph
+// output until the next run begins, or longer where the caller holds it. That allocates, and so does the scratch of a
+// dynamic step that is past what the plan has for it.
+//
+// A kernel is kept for the next run where the sizes of its operands say all there is to know of it: as long as they
+// stay it is not prepared anew, and a run of bounded tensors alone allocates nothing.
 #include <stdio.h>
 
 #include "core/base/assert.h"
@@ -33,7 +38,7 @@ static void operand_of_tensor(const tide_context *c, uint32_t value_i, tide_oper
 tide_status tide__context_operand(const tide_context *c, uint32_t value_i, tide_operand *out, tide_error *err) {
     *out = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
-    if (c->plan->needs[value_i].dynamic)
+    if (c->plan->needs[value_i].dynamic || c->plan->needs[value_i].bounded)
         operand_of_tensor(c, value_i, out);
     else
         TIDE_TRY(tide__value_operand(graph_of(c), value_i, out, err));
@@ -70,11 +75,51 @@ static tide_status check_output(const tide_value *v, tide_operand *o, tide_error
                      tide_dtype_name(v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : o->dtype), file);
 }
 
+/// Whether `o` is the operand that it was when the kernel was prepared.
+static bool is_as_before(const tide_operand *before, const tide_operand *o) {
+    return before->dtype == o->dtype && tide_shape_equal(&before->shape, &o->shape);
+}
+
+/// The operands as they are now. *is_same: none has another size than the kernel was prepared for.
+static tide_status load(tide_context *c, const tide_node *node, tide__context_step *s, bool *is_same, tide_error *err) {
+    *is_same = s->has_kernel;
+    for (size_t k = 0; k < node->n_inputs; k++) {
+        tide_operand now;
+        TIDE_TRY(tide__context_operand(c, node->inputs[k], &now, err));
+        *is_same = *is_same && is_as_before(&s->in[k], &now);
+        s->in[k] = now;
+    }
+    return TIDE_OK;
+}
+
+/// Contents that are no constants: only a node whose sizes hang on them gets to see them before it runs.
+static void hide_contents(const tide_context *c, const tide_node *node, tide__context_step *s) {
+    for (size_t k = 0; node->is_sized_by_shapes && k < node->n_inputs; k++) {
+        if (node->inputs[k] != TIDE_NO_VALUE && graph_of(c)->values[node->inputs[k]].constant == NULL)
+            s->in[k].data = NULL;
+    }
+}
+
+static void show_contents(const tide_context *c, const tide_node *node, tide__context_step *s) {
+    for (size_t k = 0; node->is_sized_by_shapes && k < node->n_inputs; k++) {
+        if (node->inputs[k] != TIDE_NO_VALUE)
+            s->in[k].data = s->in[k].size_bytes > 0 ? c->data[node->inputs[k]] : nothing;
+    }
+}
+
 static tide_status infer(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
-    for (size_t k = 0; k < node->n_inputs; k++) TIDE_TRY(tide__context_operand(c, node->inputs[k], &s->in[k], err));
     for (size_t k = 0; k < node->n_outputs; k++) s->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
-    const tide_infer x = {
-        .node = node, .in = s->in, .n_in = node->n_inputs, .out = s->out, .n_out = node->n_outputs, .is_running = true};
+    // Under poison scratch is looked at before the kernel runs: it must be as it was.
+    const bool lends = s->args.workspace != NULL && c->fill != TIDE_FILL_POISON;
+    const size_t step_i = (size_t)s->scope.index;
+    const tide_infer x = {.node = node,
+                          .in = s->in,
+                          .n_in = node->n_inputs,
+                          .out = s->out,
+                          .n_out = node->n_outputs,
+                          .is_running = true,
+                          .scratch = lends ? s->args.workspace : NULL,
+                          .scratch_bytes = lends ? c->plan->program->steps[step_i].kernel.workspace_bytes : 0};
     TIDE_TRY(node->def->infer(&x, err));
     for (size_t k = 0; k < node->n_outputs; k++) {
         if (node->outputs[k] != TIDE_NO_VALUE)
@@ -139,6 +184,7 @@ static void drop_value(tide_context *c, uint32_t value_i) { tide__context_set_dy
 void tide__context_drop_dynamic(tide_context *c) {
     if (c->dynamic == NULL) return;
     const tide_graph *g = graph_of(c);
+    tide__context_forget_sizes(c);
     for (size_t i = 0; i < g->n_outputs; i++) {
         if (!c->plan->needs[g->outputs[i]].dynamic) continue;
         tide_tensor_unref(c->outputs[i]);
@@ -210,74 +256,100 @@ tide_status tide__context_skip(tide_context *c, size_t step_i, size_t next, tide
 
 // ---- the kernel ----
 
-typedef struct dynamic_kernel {
-    tide_kernel kernel;
-    bool is_prepared;
-    void *exec;
-    tide_block *scratch;
-} dynamic_kernel;
+static void drop_kernel(tide__context_step *s) {
+    const tide_op_def *def = s->kernel.def;
+    if (!s->has_kernel) return;
+    if (s->args.exec != NULL && def->exec_destroy != NULL) def->exec_destroy(&s->kernel, s->args.exec);
+    tide__program_destroy_kernel(&s->kernel);
+    s->args.exec = NULL;
+    s->has_kernel = false;
+}
 
-static tide_status take_scratch(tide_context *c, dynamic_kernel *d, tide_error *err) {
-    if (d->kernel.workspace_bytes == 0) return TIDE_OK;
+void tide__context_drop_kernels(tide_context *c) {
+    for (size_t i = 0; i < c->plan->program->n_steps; i++) drop_kernel(&c->steps[i]);
+}
+
+static tide_status prepare(const tide_node *node, tide__context_step *s, tide_error *err) {
+    const tide_prepare x = {.node = node, .in = s->in, .n_in = s->args.n_in, .out = s->out, .n_out = s->args.n_out};
+    s->kernel = (tide_kernel){.def = node->def, .node = node};
+    if (node->def->prepare != NULL) TIDE_TRY(node->def->prepare(&x, &s->kernel, err));
+    s->has_kernel = true;
+    return node->def->exec_create != NULL ? node->def->exec_create(&s->kernel, &s->args.exec, err) : TIDE_OK;
+}
+
+/// What comes out and the kernel for it, anew unless the last run has left them.
+static tide_status find_kernel(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
+    bool is_same;
+    tide_status st = load(c, node, s, &is_same, err);
+    if (st == TIDE_OK && is_same) return TIDE_OK;
+    drop_kernel(s);
+    if (st != TIDE_OK) return st;
+    hide_contents(c, node, s);
+    st = infer(c, node, s, err);
+    if (st == TIDE_OK) st = prepare(node, s, err); // no output has an address yet
+    if (st != TIDE_OK) drop_kernel(s);
+    show_contents(c, node, s);
+    return st;
+}
+
+/// Where the plan has room for the scratch it lies there; else in a block, until the step is done.
+static tide_status take_scratch(tide_context *c, size_t step_i, tide_block **block, void **out, tide_error *err) {
+    const tide_kernel *k = &c->steps[step_i].kernel;
+    *out = c->steps[step_i].args.workspace;
+    const size_t room = *out != NULL ? c->plan->program->steps[step_i].kernel.workspace_bytes : 0;
+    if (k->workspace_bytes <= room) return TIDE_OK;
     const size_t align = c->plan->align_bytes > TIDE_WORKSPACE_ALIGN ? c->plan->align_bytes : TIDE_WORKSPACE_ALIGN;
     char tag[160];
-    snprintf(tag, sizeof tag, "%.150s.scratch", d->kernel.node->name);
-    return tide__context_take_block(c, c->dynamic, TIDE_DYNAMIC_KIND, d->kernel.workspace_bytes, align, tag,
-                                    &d->scratch, err);
-}
-
-static tide_status prepare(tide_context *c, tide__context_step *s, dynamic_kernel *d, tide_error *err) {
-    const tide_op_def *def = d->kernel.def;
-    const tide_prepare x = {
-        .node = d->kernel.node, .in = s->in, .n_in = s->args.n_in, .out = s->out, .n_out = s->args.n_out};
-    if (def->prepare != NULL) TIDE_TRY(def->prepare(&x, &d->kernel, err));
-    d->is_prepared = true;
-    if (def->exec_create != NULL) TIDE_TRY(def->exec_create(&d->kernel, &d->exec, err));
-    return take_scratch(c, d, err);
-}
-
-/// Scratch ends here, and a graph output is not looked at later.
-static tide_status check_written(const tide_context *c, const dynamic_kernel *d, tide_error *err) {
-    const tide_node *node = d->kernel.node;
-    TIDE_TRY(check_zone(c, d->scratch, d->kernel.workspace_bytes, "scratch of", node->name, err));
-    for (size_t k = 0; k < node->n_outputs; k++) {
-        if (node->outputs[k] != TIDE_NO_VALUE) TIDE_TRY(check_end(c, node->outputs[k], err));
-    }
+    snprintf(tag, sizeof tag, "%.150s.scratch", k->node->name);
+    TIDE_TRY(tide__context_take_block(c, c->dynamic, TIDE_DYNAMIC_KIND, k->workspace_bytes, align, tag, block, err));
+    *out = (*block)->mem.data;
     return TIDE_OK;
 }
 
-static void kernel_deinit(dynamic_kernel *d) {
-    const tide_op_def *def = d->kernel.def;
-    if (d->exec != NULL && def->exec_destroy != NULL) def->exec_destroy(&d->kernel, d->exec);
-    if (d->is_prepared) tide__program_destroy_kernel(&d->kernel);
-    tide_block_unref(d->scratch);
+/// Scratch in a block ends here, and a graph output is not looked at later.
+static tide_status check_written(const tide_context *c, const tide__context_step *s, const tide_block *scratch,
+                                 tide_error *err) {
+    const tide_node *node = s->kernel.node;
+    if (scratch != NULL) TIDE_TRY(check_zone(c, scratch, s->kernel.workspace_bytes, "scratch of", node->name, err));
+    for (size_t k = 0; k < node->n_outputs; k++) {
+        if (node->outputs[k] != TIDE_NO_VALUE && c->plan->needs[node->outputs[k]].dynamic)
+            TIDE_TRY(check_end(c, node->outputs[k], err));
+    }
+    return TIDE_OK;
 }
 
 static tide_status make_values(tide_context *c, const tide_node *node, tide__context_step *s, tide_error *err) {
     for (size_t k = 0; k < node->n_outputs; k++) {
         if (node->outputs[k] == TIDE_NO_VALUE) continue;
+        if (c->plan->needs[node->outputs[k]].bounded) {
+            TIDE_TRY(tide__context_size_bounded(c, node->outputs[k], &s->out[k], err));
+            continue;
+        }
         TIDE_TRY(tide__context_make_dynamic(c, node->outputs[k], &s->out[k], err));
         tide__context_note_output(c, node->outputs[k]);
     }
     return TIDE_OK;
 }
 
+static tide_status call(tide_context *c, size_t step_i, tide_error *err) {
+    tide__context_step *s = &c->steps[step_i];
+    tide_block *scratch = NULL;
+    tide_kernel_args args = s->args;
+    tide_status st = take_scratch(c, step_i, &scratch, &args.workspace, err);
+    if (st == TIDE_OK) st = s->kernel.def->run(&s->kernel, &args, err);
+    if (st == TIDE_OK) st = check_written(c, s, scratch, err);
+    tide_block_unref(scratch);
+    return st;
+}
+
 tide_status tide__context_run_dynamic(tide_context *c, size_t step_i, tide_error *err) {
     const tide_node *node = c->plan->program->steps[step_i].kernel.node;
     tide__context_step *s = &c->steps[step_i];
-    dynamic_kernel d = {.kernel = {.def = node->def, .node = node}};
     TIDE_ASSERT(c->dynamic != NULL && s->dynamic);
-    s->overwrites = false;
-    TIDE_TRY(infer(c, node, s, err));
-    tide_status st = prepare(c, s, &d, err); // no output has an address yet
-    if (st == TIDE_OK) st = make_values(c, node, s, err);
-    if (st == TIDE_OK) {
-        tide_kernel_args args = s->args;
-        args.exec = d.exec;
-        args.workspace = d.scratch != NULL ? d.scratch->mem.data : NULL;
-        st = node->def->run(&d.kernel, &args, err);
-    }
-    if (st == TIDE_OK) st = check_written(c, &d, err);
-    kernel_deinit(&d);
+    TIDE_TRY(find_kernel(c, node, s, err));
+    tide_status st = make_values(c, node, s, err);
+    if (st == TIDE_OK) st = tide__poison_before_step(c, step_i, err);
+    if (st == TIDE_OK) st = call(c, step_i, err);
+    if (st != TIDE_OK || !node->is_sized_by_shapes) drop_kernel(s);
     return st;
 }

@@ -43,7 +43,7 @@ static tide_status take_over_output(tide_context *c, uint32_t value_i, tide_tens
     const tide_value *v = &graph_of(c)->values[value_i];
     size_t i = 0, bytes = 0;
     while (graph_of(c)->outputs[i] != value_i) i++;
-    TIDE_TRY(tide_shape_bytes(&v->shape, v->dtype, &bytes, err));
+    TIDE_TRY(tide_shape_bytes(tide_value_most(v), v->dtype, &bytes, err));
     const tide_tensor *there = c->places_of->outputs[i];
     tide_block *block = there != NULL ? tide_tensor_storage(there)->block : NULL;
     const size_t room = block != NULL ? block->mem.requested_bytes : 0;
@@ -51,7 +51,7 @@ static tide_status take_over_output(tide_context *c, uint32_t value_i, tide_tens
         return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "output '%s' has %zu B and its place %zu B", v->name, bytes, room);
     tide_storage storage = {.device = c->plan->device};
     if (block != NULL) storage = tide_storage_of_block(block);
-    const tide_status st = tide_tensor_create_on(&storage, 0, v->dtype, &v->shape, out, err);
+    const tide_status st = tide_tensor_create_on(&storage, 0, v->dtype, tide_value_most(v), out, err);
     tide_storage_deinit(&storage);
     return st;
 }
@@ -61,7 +61,7 @@ static tide_status make_output(tide_context *c, uint32_t value_i, tide_tensor **
     const tide_value *v = &graph_of(c)->values[value_i];
     if (c->places_of != NULL) return take_over_output(c, value_i, out, err);
     const tide_tensor_spec spec = {.dtype = v->dtype,
-                                   .shape = v->shape,
+                                   .shape = *tide_value_most(v),
                                    .device = c->plan->device,
                                    .kind = TIDE_KIND_DEFAULT,
                                    .align_bytes = c->plan->align_bytes,
@@ -93,17 +93,18 @@ static tide_status make_outputs(tide_context *c, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Between runs any caller may have changed the tensor.
+/// Between runs any caller may have changed the tensor. One that is sized in each run begins as its bound.
 static tide_status check_output(const tide_context *c, size_t i, tide_error *err) {
     const tide_value *v = output_value(c, i);
-    const tide_tensor *t = c->outputs[i];
-    if (tide_tensor_dtype(t) == v->dtype && tide_shape_equal(tide_tensor_shape(t), &v->shape) &&
+    tide_tensor *t = c->outputs[i];
+    if (v->is_bounded && tide_tensor_dtype(t) == v->dtype) TIDE_TRY(tide_tensor_set_shape(t, &v->bound->most, err));
+    if (tide_tensor_dtype(t) == v->dtype && tide_shape_equal(tide_tensor_shape(t), tide_value_most(v)) &&
         tide_tensor_is_contiguous(t) && tide_device_equal(tide_tensor_device(t), c->plan->device) &&
         (tide_tensor_size_bytes(t) == 0 || tide_tensor_is_bound(t)))
         return TIDE_OK;
     char want[192], got[192];
     return TIDE_FAIL(err, TIDE_ERR_INVALID, "output '%s' was changed: the run writes %s %s, it is %s %s%s", v->name,
-                     tide_dtype_name(v->dtype), tide_shape_format(&v->shape, want, sizeof want),
+                     tide_dtype_name(v->dtype), tide_shape_format(tide_value_most(v), want, sizeof want),
                      tide_dtype_name(tide_tensor_dtype(t)), tide_shape_format(tide_tensor_shape(t), got, sizeof got),
                      tide_tensor_is_bound(t) ? "" : " without memory");
 }
@@ -229,7 +230,7 @@ static void bind_scratch(tide_context *c) {
 
 static tide_status make_intermediate(tide_context *c, uint32_t value_i, tide_error *err) {
     const tide_value *v = &graph_of(c)->values[value_i];
-    TIDE_TRY(tide_tensor_create_unbound(v->dtype, &v->shape, c->plan->device, &c->values[value_i], err));
+    TIDE_TRY(tide_tensor_create_unbound(v->dtype, tide_value_most(v), c->plan->device, &c->values[value_i], err));
     return bind_value(c, value_i, err);
 }
 
@@ -314,8 +315,9 @@ static tide_status alloc_value(tide_context *c, uint32_t value_i, tide_error *er
     tide_storage whole = tide_storage_of_block(block);
     const tide_status st = tide_tensor_bind(c->values[value_i], &whole, 0, err);
     tide_storage_deinit(&whole);
+    // Not as the tensor has it: a bounded one may be empty still, from the run before.
+    if (st == TIDE_OK) c->data[value_i] = block->mem.data;
     tide_block_unref(block); // the tensor holds it now
-    if (st == TIDE_OK) c->data[value_i] = tide_tensor_data(c->values[value_i]);
     return st;
 }
 

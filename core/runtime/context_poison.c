@@ -180,6 +180,7 @@ static bool slot_of_intermediate(const tide_context *c, uint32_t value_i, slot *
                   .name = graph_of(c)->values[value_i].name,
                   .size_bytes = (size_t)c->plan->needs[value_i].size_bytes,
                   .offset_bytes = TIDE_NO_OFFSET};
+    if (c->plan->needs[value_i].bounded) out->size_bytes = tide_tensor_size_bytes(c->values[value_i]);
     if (c->mode == TIDE_RUN_PLANNED) {
         const tide__sharing *s = &c->plan->sharing;
         out->relatives = s->list + s->first[value_i];
@@ -310,8 +311,10 @@ tide_status tide__poison_before_step(tide_context *c, size_t step_i, tide_error 
     slot s;
     for (size_t k = 0; k < node->n_outputs; k++) {
         const uint32_t v = node->outputs[k];
-        if (v != TIDE_NO_VALUE && slot_of_value(c, v, &s))
-            TIDE_TRY(open_slot(c, &s, c->plan->needs[v].intermediate, step_i, err));
+        if (v == TIDE_NO_VALUE || !slot_of_value(c, v, &s)) continue;
+        // A region gives a bounded value its size later, and more than once.
+        const bool barred = c->plan->needs[v].intermediate && !(c->plan->needs[v].bounded && c->steps[step_i].control);
+        TIDE_TRY(open_slot(c, &s, barred, step_i, err));
     }
     if (!c->steps[step_i].control) note_inputs(c, step_i);
     return slot_of_scratch(c, step_i, &s) ? open_slot(c, &s, true, step_i, err) : TIDE_OK;

@@ -16,12 +16,14 @@
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/graph/region.h"
+#include "core/memory/poison.h"
 #include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
 static const tide_graph *graph_of(const tide_context *c) { return c->plan->program->graph; }
 static const char *name_of(const tide_context *c, uint32_t value_i) { return graph_of(c)->values[value_i].name; }
 static bool is_dynamic(const tide_context *c, uint32_t value_i) { return c->plan->needs[value_i].dynamic; }
+static bool is_bounded(const tide_context *c, uint32_t value_i) { return c->plan->needs[value_i].bounded; }
 
 /// A region whose opening or closing step runs.
 typedef struct turn {
@@ -53,12 +55,29 @@ static tide_status assign_dynamic(tide_context *c, uint32_t to, uint32_t from, c
     return TIDE_OK;
 }
 
+static tide_status fail_shape(const tide_context *c, uint32_t value_i, const tide_operand *is, const tide_operand *want,
+                              tide_error *err);
+
+static tide_status assign_bounded(tide_context *c, uint32_t to, const tide_operand *src, tide_error *err) {
+    const tide_value *v = &graph_of(c)->values[to];
+    const tide_operand want = {.dtype = v->dtype, .shape = v->bound->most};
+    tide_operand copy = *src;
+    if (src->dtype != v->dtype) return fail_shape(c, to, src, &want, err);
+    const size_t before = c->sized[to] ? tide_tensor_size_bytes(c->values[to]) : 0;
+    TIDE_TRY(tide__context_size_bounded(c, to, &copy, err));
+    if (c->fill == TIDE_FILL_POISON && copy.size_bytes < before) // what an iteration before has left behind its end
+        tide_poison_fill((char *)c->data[to] + copy.size_bytes, before - copy.size_bytes);
+    if (copy.size_bytes > 0 && copy.data != src->data) memcpy(copy.data, src->data, copy.size_bytes);
+    return TIDE_OK;
+}
+
 /// `to` has the content of `from` now.
 static tide_status assign(tide_context *c, uint32_t to, uint32_t from, tide_error *err) {
     tide_operand src, dst;
     if (to == TIDE_NO_VALUE || to == from) return TIDE_OK;
     TIDE_TRY(tide__context_operand(c, from, &src, err));
     if (is_dynamic(c, to)) return assign_dynamic(c, to, from, &src, err);
+    if (is_bounded(c, to)) return assign_bounded(c, to, &src, err);
     TIDE_TRY(tide__value_operand(graph_of(c), to, &dst, err));
     if (src.dtype != dst.dtype || !tide_shape_equal(&src.shape, &dst.shape)) return fail_shape(c, to, &src, &dst, err);
     // They are the same bytes where the plan has put the one into the other.
@@ -155,6 +174,13 @@ static tide_status sequence_length(const turn *t, int64_t *out, tide_error *err)
     return TIDE_OK;
 }
 
+static tide_status make_item(tide_context *c, uint32_t value_i, tide_operand *item, tide_error *err) {
+    if (is_bounded(c, value_i)) return tide__context_size_bounded(c, value_i, item, err);
+    TIDE_TRY(tide_shape_bytes(&item->shape, item->dtype, &item->size_bytes, err));
+    tide__context_set_dynamic(c, value_i, NULL);
+    return tide__context_make_dynamic(c, value_i, item, err);
+}
+
 /// Item `at` of each sequence.
 static tide_status take_items(const turn *t, int64_t at, tide_error *err) {
     for (size_t k = 0; k < t->r->n_items; k++) {
@@ -164,13 +190,11 @@ static tide_status take_items(const turn *t, int64_t at, tide_error *err) {
         if (value_i == TIDE_NO_VALUE) continue;
         TIDE_TRY(read_sequence(t, k, &o, &axis, err));
         const rows all = rows_of(&o, axis);
-        if (is_dynamic(t->c, value_i)) {
+        if (is_dynamic(t->c, value_i) || is_bounded(t->c, value_i)) {
             item = o;
             item.shape.rank--;
             for (int32_t d = axis; d < item.shape.rank; d++) item.shape.dims[d] = o.shape.dims[d + 1];
-            TIDE_TRY(tide_shape_bytes(&item.shape, item.dtype, &item.size_bytes, err));
-            tide__context_set_dynamic(t->c, value_i, NULL);
-            TIDE_TRY(tide__context_make_dynamic(t->c, value_i, &item, err));
+            TIDE_TRY(make_item(t->c, value_i, &item, err));
         } else {
             TIDE_TRY(tide__value_operand(graph_of(t->c), value_i, &item, err));
             item.data = t->c->data[value_i];
@@ -213,6 +237,7 @@ static tide_status make_room(const turn *t, size_t k, const tide_operand *part, 
     int32_t axis = 0;
     tide_tensor *old = t->c->values[value_i];
     TIDE_TRY(collected_shape(t, k, part, capacity, &whole, &axis, err));
+    if (is_bounded(t->c, value_i)) return tide__context_size_bounded(t->c, value_i, &whole, err);
     if (old != NULL) tide_tensor_ref(old);
     tide__context_set_dynamic(t->c, value_i, NULL);
     const tide_status st = tide__context_make_dynamic(t->c, value_i, &whole, err);
@@ -236,6 +261,14 @@ static tide_status find_place(const turn *t, size_t k, const tide_operand *part,
     return fail_shape(t->c, collected_of(t, k), part, whole, err);
 }
 
+/// Of a bounded one: room for as many as there can be, or for part `at`, which is one too many.
+static tide_status have_bound(const turn *t, size_t k, const tide_operand *part, int64_t at, tide_error *err) {
+    int64_t n = graph_of(t->c)->values[collected_of(t, k)].bound->most.dims[0];
+    if (t->r->kind == TIDE_REGION_SCAN) TIDE_TRY(sequence_length(t, &n, err));
+    if (at > 0 && at < n) return TIDE_OK;
+    return make_room(t, k, part, at, at < n ? n : at + 1, err);
+}
+
 /// Of a dynamic one: so many that part `at` has a place.
 static tide_status have_room(const turn *t, size_t k, const tide_operand *part, int64_t at, tide_error *err) {
     const tide_tensor *now = t->c->values[collected_of(t, k)];
@@ -257,6 +290,7 @@ static tide_status collect(const turn *t, size_t k, int64_t at, tide_error *err)
     int32_t axis = 0;
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     TIDE_TRY(tide__context_operand(t->c, part_of(t, k), &part, err));
+    if (is_bounded(t->c, value_i)) TIDE_TRY(have_bound(t, k, &part, at, err));
     if (is_dynamic(t->c, value_i)) {
         // More room is made by the shape of this part: first it is held against those before.
         if (t->c->values[value_i] != NULL) TIDE_TRY(find_place(t, k, &part, &axis, &whole, err));
@@ -274,18 +308,20 @@ static tide_status collect(const turn *t, size_t k, int64_t at, tide_error *err)
 static tide_status empty_part(const turn *t, size_t k, tide_operand *part, tide_error *err) {
     const tide_value *v = &graph_of(t->c)->values[part_of(t, k)];
     const tide_value *all = &graph_of(t->c)->values[collected_of(t, k)];
-    const bool from_all = !v->has_shape && all->has_shape && all->shape.rank > 0;
+    const bool by_bound = !v->has_shape && !all->has_shape && all->is_bounded;
+    const bool from_all = by_bound || (!v->has_shape && all->has_shape && all->shape.rank > 0);
     *part = (tide_operand){.dtype = v->dtype != TIDE_DTYPE_UNDEFINED ? v->dtype : all->dtype, .shape = v->shape};
     if (part->dtype == TIDE_DTYPE_UNDEFINED || (!v->has_shape && !from_all))
         return TIDE_FAIL(err, TIDE_ERR_RUNTIME, "there was no iteration, and the file does not say what '%s' is",
                          v->name);
     if (from_all) {
+        const tide_shape *whole = by_bound ? &all->bound->least : &all->shape;
         const int32_t axis =
-            t->r->kind == TIDE_REGION_SCAN ? tide_region_axis(t->open, "scan_output_axes", k, all->shape.rank) : 0;
-        part->shape = all->shape;
-        TIDE_TRY(check_axis(t, collected_of(t, k), axis, all->shape.rank, err));
+            t->r->kind == TIDE_REGION_SCAN ? tide_region_axis(t->open, "scan_output_axes", k, whole->rank) : 0;
+        part->shape = *whole;
+        TIDE_TRY(check_axis(t, collected_of(t, k), axis, whole->rank, err));
         part->shape.rank--;
-        for (int32_t d = axis; d < part->shape.rank; d++) part->shape.dims[d] = all->shape.dims[d + 1];
+        for (int32_t d = axis; d < part->shape.rank; d++) part->shape.dims[d] = whole->dims[d + 1];
     }
     for (int32_t d = 0; d < part->shape.rank; d++) {
         if (part->shape.dims[d] == TIDE_DIM_UNKNOWN) part->shape.dims[d] = 0;
@@ -299,6 +335,10 @@ static tide_status cut(const turn *t, uint32_t value_i, int64_t n, tide_error *e
     tide_shape shape = *tide_tensor_shape(room);
     if (t->r->kind == TIDE_REGION_SCAN || shape.dims[0] == n) return TIDE_OK;
     shape.dims[0] = n;
+    if (is_bounded(t->c, value_i)) {
+        tide_operand all = {.dtype = tide_tensor_dtype(room), .shape = shape};
+        return tide__context_size_bounded(t->c, value_i, &all, err);
+    }
     tide_status st =
         tide_tensor_is_bound(room)
             ? tide_tensor_create_on(tide_tensor_storage(room), 0, tide_tensor_dtype(room), &shape, &whole, err)
@@ -315,13 +355,13 @@ static tide_status finish(const turn *t, int64_t n, tide_error *err) {
     for (size_t k = 0; k < t->r->n_collected; k++) {
         const uint32_t value_i = collected_of(t, k);
         tide_operand part;
-        if (value_i == TIDE_NO_VALUE || !is_dynamic(t->c, value_i)) continue;
-        if (t->c->values[value_i] == NULL) {
+        if (value_i == TIDE_NO_VALUE || !(is_dynamic(t->c, value_i) || is_bounded(t->c, value_i))) continue;
+        if (is_bounded(t->c, value_i) ? n == 0 : t->c->values[value_i] == NULL) {
             TIDE_TRY(empty_part(t, k, &part, err));
             TIDE_TRY(make_room(t, k, &part, 0, 0, err));
         }
         TIDE_TRY(cut(t, value_i, n, err));
-        tide__context_note_output(t->c, value_i);
+        if (is_dynamic(t->c, value_i)) tide__context_note_output(t->c, value_i);
     }
     for (size_t k = 0; k < t->r->n_carried; k++) {
         const uint32_t value_i = t->open->outputs[k];

@@ -167,6 +167,7 @@ static tide_status take_memory_plan(tide_inference_plan *p, const tide_memory_pl
 static tide_status fill_plan(tide_inference_plan *p, const tide_inference_plan_options *opt, tide_error *err) {
     TIDE_TRY(TIDE_NEW(&p->needs, p->program->graph->n_values + 1, err, "for %zu values", p->program->graph->n_values));
     TIDE_TRY(tide__needs_of(p->program, p->needs, err));
+    if (opt->memory_plan != NULL) tide__needs_leave(p->program, opt->memory_plan, p->needs);
     tide_status st = take_memory_plan(p, opt->memory_plan, err);
     if (st != TIDE_OK) {
         tide_error_prefix(err, "inference plan: check memory plan");
@@ -237,6 +238,8 @@ static uint64_t hash_value(const tide_inference_plan *p, uint32_t v, uint64_t h)
     h = tide_hash_u64(h, (uint64_t)value->dtype);
     h = tide_hash_u64(h, (uint64_t)value->shape.rank);
     for (int32_t d = 0; d < value->shape.rank; d++) h = tide_hash_u64(h, (uint64_t)value->shape.dims[d]);
+    const tide_shape *most = tide_value_most(value);
+    for (int32_t d = 0; value->is_bounded && d < most->rank; d++) h = tide_hash_u64(h, (uint64_t)most->dims[d]);
     if (p->places != NULL) h = tide_hash_u64(h, p->places[v].offset_bytes);
     const tide_tensor *w = p->weights[v];
     if (w == NULL || tide_tensor_size_bytes(w) == 0) return h;

@@ -26,7 +26,9 @@ static void note_step(const tide_program *p, int64_t step_i, tide__need *needs) 
         tide__need *need = &needs[node->outputs[k]];
         TIDE_ASSERT(need->birth_step < 0); // each value is made once
         need->birth_step = need->last_step = step_i;
-        need->dynamic = p->graph->values[node->outputs[k]].is_dynamic;
+        const tide_value *value = &p->graph->values[node->outputs[k]];
+        need->bounded = value->is_bounded;
+        need->dynamic = value->is_dynamic && !value->is_bounded;
         need->intermediate = !need->dynamic;
     }
 }
@@ -42,10 +44,20 @@ tide_status tide__needs_of(const tide_program *p, tide__need *needs, tide_error 
     for (uint32_t v = 0; v < g->n_values; v++) {
         if (needs[v].birth_step < 0 || needs[v].dynamic || g->values[v].constant != NULL) continue;
         tide_operand op;
-        TIDE_TRY(tide__value_operand(g, v, &op, err));
+        TIDE_TRY(tide__value_most(g, v, &op, err));
         needs[v].size_bytes = op.size_bytes;
     }
     return TIDE_OK;
+}
+
+void tide__needs_leave(const tide_program *p, const tide_memory_plan *plan, tide__need *needs) {
+    for (size_t i = 0; i < plan->lifetimes.n_dynamic; i++) {
+        const uint32_t v = tide_graph_find_value(p->graph, plan->lifetimes.dynamic[i]);
+        if (v == TIDE_NO_VALUE || !needs[v].bounded) continue;
+        needs[v].bounded = needs[v].intermediate = false;
+        needs[v].dynamic = true;
+        needs[v].size_bytes = 0;
+    }
 }
 
 // ---- entries by name ----
@@ -252,7 +264,10 @@ static tide_status find_scratch(finder *f, size_t step_i, tide__place *scratch, 
                      .last_step = (int64_t)step_i};
     tide_text name = {0};
     tide_status st = make_scratch_name(f, step->kernel.node, &name, err);
-    if (st == TIDE_OK) st = find_place(f, &a, find_entry(f, tide_text_str(&name)), &scratch[step_i], err);
+    // Without an entry the scratch of a step that is sized while running is taken by the step.
+    const size_t entry = find_entry(f, st == TIDE_OK ? tide_text_str(&name) : "");
+    const bool may_miss = tide_node_is_dynamic(f->p->graph, step->kernel.node);
+    if (st == TIDE_OK && !(may_miss && entry == NO_ENTRY)) st = find_place(f, &a, entry, &scratch[step_i], err);
     tide_text_deinit(&name);
     return st;
 }

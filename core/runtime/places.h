@@ -15,13 +15,16 @@
 
 /// What a value needs, known without any plan.
 typedef struct tide__need {
-    bool intermediate; ///< written by a step and no graph output: has its place in the buffer
-    bool dynamic;      ///< written by a step that sizes it: a block of its own, and not intermediate
-    uint64_t size_bytes;
-    int64_t birth_step; ///< step that writes it; -1: graph input or constant
-    int64_t last_step;  ///< last step that reads it, birth_step when none does; n_steps for graph outputs
+    bool intermediate;   ///< written by a step and no graph output: has its place in the buffer
+    bool dynamic;        ///< written by a step that sizes it: a block of its own, and not intermediate
+    bool bounded;        ///< written by a step that sizes it, in a place with room for its bound
+    uint64_t size_bytes; ///< of a bounded one: of its bound
+    int64_t birth_step;  ///< step that writes it; -1: graph input or constant
+    int64_t last_step;   ///< last step that reads it, birth_step when none does; n_steps for graph outputs
 } tide__need;
 
+/// Bounded values that `plan` names among those without a place have none.
+void tide__needs_leave(const tide_program *p, const tide_memory_plan *plan, tide__need *needs);
 /// Fill needs[n_values] from graph, order and sizes.
 tide_status tide__needs_of(const tide_program *p, tide__need *needs, tide_error *err) TIDE_NODISCARD;
 

@@ -99,8 +99,13 @@ static tide_status infer(build *b, tide_error *err) {
     const size_t before = count_live(b->p->graph);
     b->p->graph->fold_max_bytes = b->opt->fold_max_bytes;
     b->p->graph->allows_dynamic = b->opt->allow_dynamic;
+    b->p->graph->bound_limit_bytes = b->opt->bound_limit_bytes;
+    b->p->graph->given = b->opt->bounds;
+    b->p->graph->n_given = b->opt->n_bounds;
     TIDE_TRY(b->contents != NULL ? tide_graph_infer_sizes(b->p->graph, &b->p->order, b->contents, err)
                                  : tide_graph_infer(b->p->graph, &b->p->order, true, err));
+    b->p->graph->given = NULL;
+    b->p->graph->n_given = 0;
     TIDE_ASSERT(count_live(b->p->graph) <= before);
     b->p->n_folded = before - count_live(b->p->graph);
     DETAIL(b, "%zu nodes folded", b->p->n_folded);
@@ -138,11 +143,13 @@ static tide_status fix_node_sizes(const tide_graph *g, const tide_node *node, ti
     return TIDE_OK;
 }
 
-static size_t count_dynamic(const tide_graph *g, const tide_node *node) {
-    size_t n = 0;
-    for (size_t i = 0; i < node->n_outputs; i++)
-        n += node->outputs[i] != TIDE_NO_VALUE && g->values[node->outputs[i]].is_dynamic;
-    return n;
+static void count_dynamic(tide_program *p, const tide_node *node) {
+    for (size_t i = 0; i < node->n_outputs; i++) {
+        if (node->outputs[i] == TIDE_NO_VALUE) continue;
+        const tide_value *v = &p->graph->values[node->outputs[i]];
+        p->n_bounded += v->is_bounded;
+        p->n_dynamic += v->is_dynamic && !v->is_bounded;
+    }
 }
 
 static tide_status fix_sizes(build *b, tide_error *err) {
@@ -156,9 +163,11 @@ static tide_status fix_sizes(build *b, tide_error *err) {
             tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
             return st;
         }
-        b->p->n_dynamic += count_dynamic(g, node);
+        count_dynamic(b->p, node);
     }
-    if (b->p->n_dynamic > 0) DETAIL(b, "%zu tensors are sized while running", b->p->n_dynamic);
+    if (b->p->n_dynamic + b->p->n_bounded > 0)
+        DETAIL(b, "%zu tensors are sized while running, %zu of them within bounds", b->p->n_dynamic + b->p->n_bounded,
+               b->p->n_bounded);
     return TIDE_OK;
 }
 
@@ -322,8 +331,54 @@ done:
     return st;
 }
 
+/// Every operand is as large as it can be, and a constant has its content.
+static tide_status load_most(const tide_graph *g, const uint32_t *values, size_t n, tide_operand *out,
+                             tide_error *err) {
+    for (size_t i = 0; i < n; i++) TIDE_TRY(tide__value_most(g, values[i], &out[i], err));
+    return TIDE_OK;
+}
+
+/// Of a dynamic node: the scratch that a run with the largest operands takes, where that can be known.
+static tide_status ask_most_scratch(const tide_graph *g, const tide_node *node, tide_kernel *k, tide_error *err) {
+    tide_operand *ops;
+    TIDE_TRY(TIDE_NEW(&ops, node->n_inputs + node->n_outputs + 1, err, "for the operands"));
+    tide_operand *out = ops + node->n_inputs;
+    tide_kernel most = *k;
+    if (load_most(g, node->inputs, node->n_inputs, ops, NULL) == TIDE_OK &&
+        load_most(g, node->outputs, node->n_outputs, out, NULL) == TIDE_OK) {
+        const tide_prepare x = {.node = node, .in = ops, .n_in = node->n_inputs, .out = out, .n_out = node->n_outputs};
+        if (node->def->prepare(&x, &most, NULL) == TIDE_OK) {
+            k->workspace_bytes = most.workspace_bytes;
+            tide__program_destroy_kernel(&most);
+        }
+    }
+    tide_host_free(ops);
+    return TIDE_OK;
+}
+
+static bool has_place(const tide_graph *g, const uint32_t *values, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (values[i] != TIDE_NO_VALUE && g->values[values[i]].is_dynamic && !g->values[values[i]].is_bounded)
+            return false;
+    }
+    return true;
+}
+
+/// Its scratch can be planned: all that it reads and makes has a place, and its largest size is known.
+static bool has_most_scratch(const tide_graph *g, const tide_node *node) {
+    return node->has_most_scratch && has_place(g, node->inputs, node->n_inputs) &&
+           has_place(g, node->outputs, node->n_outputs);
+}
+
+bool tide_program_has_open_scratch(const tide_program *p, size_t step) {
+    const tide_node *node = p->steps[step].kernel.node;
+    return node->def->prepare != NULL && tide_node_is_dynamic(p->graph, node) && !p->no_kernels &&
+           has_place(p->graph, node->outputs, node->n_outputs) && !has_most_scratch(p->graph, node);
+}
+
 tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k, tide_error *err) {
-    if (node->def->prepare == NULL || tide_node_is_dynamic(g, node)) return TIDE_OK;
+    if (node->def->prepare == NULL) return TIDE_OK;
+    if (tide_node_is_dynamic(g, node)) return has_most_scratch(g, node) ? ask_most_scratch(g, node, k, err) : TIDE_OK;
     const tide_status st = call_prepare(g, node, k, err);
     if (st != TIDE_OK) tide_error_prefix(err, "node '%s' (%s)", node->name, node->op_type);
     return st;

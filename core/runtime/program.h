@@ -26,6 +26,11 @@ typedef struct tide_program_options {
     /// Tensors whose size hangs on data are sized while running, and have no place in any plan; false: they are
     /// refused.
     bool allow_dynamic;
+    /// Such a tensor has a place all the same, with room for its bound, where that takes at most so many bytes or is
+    /// given by the file or by `bounds`. 0: only where `bounds` has it.
+    uint64_t bound_limit_bytes;
+    const tide_bound_given *bounds; ///< [n_bounds], borrowed for the call
+    size_t n_bounds;
     const tide_shape_binding *shapes; ///< [n_shapes] for open extents; borrowed for the call
     size_t n_shapes;
     /// Move the weights into the Persistent memory of this registry while building: the graph's own copies are freed
@@ -75,7 +80,8 @@ typedef struct tide_program {
     tide_fuse_stats fused;
     size_t n_folded;          ///< nodes evaluated at build
     size_t n_nodes_before;    ///< live nodes of the file
-    size_t n_dynamic;         ///< tensors that steps make and that are sized while running
+    size_t n_dynamic;         ///< tensors that steps make and that are sized while running, without a place
+    size_t n_bounded;         ///< the same, with a place that has room for their bounds
     size_t n_weights;         ///< constants that a step reads or that are graph outputs
     uint64_t weight_bytes;    ///< of these, as their shapes say
     tide_program_twin *twins; ///< [n_twins] in the order in which they were repeated
@@ -115,6 +121,8 @@ tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before,
 /// changed then.
 tide_status tide_program_follow(tide_program *p, char *const *names, size_t n, char *const *recomputed,
                                 size_t n_recomputed, tide_error *err) TIDE_NODISCARD;
+/// Whether a step that makes none but bounded tensors takes scratch of which no plan knows.
+bool tide_program_has_open_scratch(const tide_program *p, size_t step);
 /// Whether the constant `value_i` is used where it lies in a file: no private memory is taken for it.
 bool tide_program_is_mapped(const tide_program *p, uint32_t value_i);
 tide_program *tide_program_ref(tide_program *p);

@@ -14,7 +14,8 @@
 // ---- program ----
 
 /// Prepare the kernel of `node`: k->def and k->node are set, the sizes of all operands known; of a dynamic node nothing
-/// is prepared, each run does. On failure there is nothing to destroy.
+/// is prepared, each run does, but k->workspace_bytes is what the largest operands take, where that is known. On
+/// failure there is nothing to destroy.
 tide_status tide__program_prepare_kernel(const tide_graph *g, const tide_node *node, tide_kernel *k,
                                          tide_error *err) TIDE_NODISCARD;
 /// What prepare made; one that was never prepared has no state.
@@ -58,12 +59,14 @@ typedef struct tide__context_step {
     tide_operand *in;      ///< [node->n_inputs], part of context.operands
     tide_operand *out;     ///< [node->n_outputs], part of context.operands
     tide_scope scope;
-    char *scratch_tag; ///< owned; NULL without scratch
-    bool dynamic;      ///< shapes are inferred and the kernel prepared in each run (context_dynamic.c)
-    bool control;      ///< opens or closes a region (context_region.c)
-    bool again;        ///< it closed an iteration, and there is another one
-    bool overwrites;   ///< under poison: an input may be gone once the kernel has run …
-    bool had_nan;      ///< … so this is what the inputs were asked before
+    char *scratch_tag;  ///< owned; NULL without scratch
+    bool dynamic;       ///< shapes are inferred and the kernel prepared in each run (context_dynamic.c)
+    bool has_kernel;    ///< of a dynamic step: `kernel` is good for the present shapes of its operands
+    tide_kernel kernel; ///< … and args.exec belongs to it
+    bool control;       ///< opens or closes a region (context_region.c)
+    bool again;         ///< it closed an iteration, and there is another one
+    bool overwrites;    ///< under poison: an input may be gone once the kernel has run …
+    bool had_nan;       ///< … so this is what the inputs were asked before
 } tide__context_step;
 
 struct tide_context {
@@ -87,6 +90,9 @@ struct tide_context {
     uint64_t *output_blocks;       ///< [n_outputs] ids of the blocks the runtime made, as it last knew them
     tide__context_step *steps;     ///< [n_steps]
     tide_operand *operands;        ///< operands of all steps, one behind the other
+    bool *sized;                   ///< [n_values] bounded ones that this run has made; NULL: there are none
+    tide_context_bounded *bounded; ///< [n_bounded] what came out in the runs so far
+    size_t n_bounded;
     bool inputs_set;
     bool *ran; ///< [n_steps] of a program with regions: which steps this run has done; else NULL
     tide_scope run_scope;
@@ -163,6 +169,20 @@ tide_status tide__context_free_dynamic(tide_context *c, size_t step_i, tide_erro
 /// The value of a dynamic value for now: a new tensor of this type and shape, `o` gets its size and address.
 tide_status tide__context_make_dynamic(tide_context *c, uint32_t value_i, tide_operand *o,
                                        tide_error *err) TIDE_NODISCARD;
+// context_bounded.c: tensors that are sized while running, in their places
+
+/// The tables of a context whose program has such tensors.
+tide_status tide__context_open_bounded(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// A run begins, or has failed: nothing has come out.
+void tide__context_forget_sizes(tide_context *c);
+/// A run has ended well: note what came out.
+void tide__context_note_sizes(tide_context *c);
+/// A bounded value has this type and shape for now; `o` gets its address. TIDE_ERR_NO_SPACE naming it where the shape
+/// is past a bound that was given, TIDE_ERR_RUNTIME past one of its operator's rule; it is as before then.
+tide_status tide__context_size_bounded(tide_context *c, uint32_t value_i, tide_operand *o,
+                                       tide_error *err) TIDE_NODISCARD;
+/// Give back kernels that were kept for the next run.
+void tide__context_drop_kernels(tide_context *c);
 /// A dynamic value is `t` from now on, which other values may be too: nothing writes into it any more. NULL: nothing
 /// is.
 void tide__context_set_dynamic(tide_context *c, uint32_t value_i, tide_tensor *t);

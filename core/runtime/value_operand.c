@@ -27,6 +27,13 @@ tide_status tide__value_operand(const tide_graph *g, uint32_t value_i, tide_oper
     return TIDE_OK;
 }
 
+tide_status tide__value_most(const tide_graph *g, uint32_t value_i, tide_operand *out, tide_error *err) {
+    if (value_i == TIDE_NO_VALUE || !g->values[value_i].is_bounded) return tide__value_operand(g, value_i, out, err);
+    const tide_value *v = &g->values[value_i];
+    *out = (tide_operand){.dtype = v->dtype, .shape = v->bound->most};
+    return tide_shape_bytes(&out->shape, v->dtype, &out->size_bytes, err);
+}
+
 tide_status tide__fix_constant(tide_tensor *constant, const char *name, tide_error *err) {
     tide_block *block = tide_tensor_storage(constant)->block;
     if (block == NULL) return TIDE_OK; // without elements there is nothing to hold

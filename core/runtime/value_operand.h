@@ -17,6 +17,8 @@ tide_status tide__value_operand(const tide_graph *g, uint32_t value_i, tide_oper
 /// The same for a list of `n` values.
 tide_status tide__value_operands(const tide_graph *g, const uint32_t *values, size_t n, tide_operand *out,
                                  tide_error *err) TIDE_NODISCARD;
+/// The same for one value as large as it can be: of a bounded one its bound, without data.
+tide_status tide__value_most(const tide_graph *g, uint32_t value_i, tide_operand *out, tide_error *err) TIDE_NODISCARD;
 /// Hold the address of a constant for good: kernels and contexts keep it. The constant gets memory of its own first
 /// where it shares it with lazy clones. @return TIDE_ERR_NOMEM, TIDE_ERR_BUSY (a guard), naming the constant
 tide_status tide__fix_constant(tide_tensor *constant, const char *name, tide_error *err) TIDE_NODISCARD;

@@ -74,6 +74,8 @@ void tide_shape_strides(const tide_shape *s, int64_t *strides);
 char *tide_shape_format(const tide_shape *s, char *buf, size_t buf_bytes);
 /// "1x3x224x224" or "" for a scalar.
 tide_status tide_shape_parse(const char *text, tide_shape *out, tide_error *err) TIDE_NODISCARD;
+/// The same with "?" for an extent that is left open (TIDE_DIM_UNKNOWN): "300x?".
+tide_status tide_shape_parse_open(const char *text, tide_shape *out, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

@@ -132,13 +132,21 @@ static bool parse_dim(const char **at, int64_t *out) {
     return true;
 }
 
-tide_status tide_shape_parse(const char *text, tide_shape *out, tide_error *err) {
+static bool parse_open_dim(const char **p, int64_t *dim) {
+    if (**p != '?') return parse_dim(p, dim);
+    *dim = TIDE_DIM_UNKNOWN;
+    (*p)++;
+    return true;
+}
+
+static tide_status parse(const char *text, bool (*parse_one)(const char **p, int64_t *dim), tide_shape *out,
+                         tide_error *err) {
     tide_shape s = {0};
     const char *p = text;
     while (*p != '\0') {
         if (s.rank == TIDE_MAX_RANK)
             return TIDE_FAIL(err, TIDE_ERR_INVALID, "shape '%s' has more than %d extents", text, TIDE_MAX_RANK);
-        if (!parse_dim(&p, &s.dims[s.rank]) || (*p != 'x' && *p != '\0') || (*p == 'x' && p[1] == '\0')) {
+        if (!parse_one(&p, &s.dims[s.rank]) || (*p != 'x' && *p != '\0') || (*p == 'x' && p[1] == '\0')) {
             const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s' is not a shape", text);
             tide_error_hint(err, "write extents with x between them: 1x3x224x224");
             return st;
@@ -148,4 +156,12 @@ tide_status tide_shape_parse(const char *text, tide_shape *out, tide_error *err)
     }
     *out = s;
     return TIDE_OK;
+}
+
+tide_status tide_shape_parse(const char *text, tide_shape *out, tide_error *err) {
+    return parse(text, parse_dim, out, err);
+}
+
+tide_status tide_shape_parse_open(const char *text, tide_shape *out, tide_error *err) {
+    return parse(text, parse_open_dim, out, err);
 }

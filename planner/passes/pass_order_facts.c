@@ -169,11 +169,11 @@ static tide_status add_output(reader *r, uint32_t at, uint32_t port, uint32_t va
     if (value_i == TIDE_NO_VALUE) return TIDE_OK;
     const tide_value *v = &r->graph->values[value_i];
     r->made_at[value_i] = at;
-    if (v->is_output || v->constant != NULL || v->is_dynamic) return TIDE_OK;
-    if (v->dtype == TIDE_DTYPE_UNDEFINED || !v->has_shape || !tide_shape_known(&v->shape))
+    if (v->is_output || v->constant != NULL || (v->is_dynamic && !v->is_bounded)) return TIDE_OK;
+    if (v->dtype == TIDE_DTYPE_UNDEFINED || !(v->has_shape || v->is_bounded) || !tide_shape_known(tide_value_most(v)))
         return TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "the size of tensor '%s' is not known", v->name);
     size_t bytes;
-    TIDE_TRY(tide_shape_bytes(&v->shape, v->dtype, &bytes, err));
+    TIDE_TRY(tide_shape_bytes(tide_value_most(v), v->dtype, &bytes, err));
     if (bytes == 0) return TIDE_OK;
     uint32_t t;
     TIDE_TRY(tide__facts_add_tensor(r->f, at, bytes, value_align(r, v), &t, err));

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Models with tensors that are sized while running: through every command that takes a model, and in the trace of a run."""
+"""Models with tensors that are sized while running, with bounds and without: through every command that takes a model, and
+in the trace of a run."""
 import json
 import unittest
 
+import onnx_file
 import tidemark
+from onnx_file import BOOL, INT64, Graph, node, tensor
 from tidemark import Case, ask
 
 GRAPH = {
@@ -17,7 +20,13 @@ GRAPH = {
               {"op": "Tanh", "inputs": ["b"], "outputs": ["z"], "name": "tanh"}],
     "outputs": ["y", "z"]}
 DYNAMIC = {"u", "where", "y"}
+OPEN = ("--bound-limit", "0")  # leaves them without a place
 RUNS = 3
+# How long y is the number of an element: no operator says how large that can be.
+LOOSE = [{"op": "Cast", "inputs": ["x"], "outputs": ["b"], "attrs": {"to": 9}}, {"op": "NonZero", "inputs": ["b"], "outputs": ["n"]},
+         {"op": "Size", "inputs": ["n"], "outputs": ["many"]}, {"op": "Reshape", "inputs": ["many", "one"], "outputs": ["list"]},
+         {"op": "ConstantOfShape", "inputs": ["list"], "outputs": ["y"], "name": "make"}]
+ONE = [{"name": "one", "dtype": "int64", "shape": [1], "values": [1]}]
 
 
 class Dynamic(Case):
@@ -28,19 +37,19 @@ class Dynamic(Case):
 
     def test_a_plan_names_them_and_cannot_say_that_it_fits(self):
         graph = self.graph()
-        plan = self.json("plan", graph)
+        plan = self.json("plan", graph, *OPEN)
         self.assertEqual(set(plan["dynamic"]), DYNAMIC)
         self.assertEqual({t["name"] for t in plan["tensors"]} & DYNAMIC, set())
-        said = self.ok("plan", graph).stdout
+        said = self.ok("plan", graph, *OPEN).stdout
         self.assertIn("Sized while running, on top of this: 3 tensors: u, where, y\n", said)
-        said = self.ok("plan", graph, "--budget", "1GiB", code=7).stdout
+        said = self.ok("plan", graph, *OPEN, "--budget", "1GiB", code=7).stdout
         self.assertIn("fits: unknown", said)
         self.assertIn("what is sized while running comes on top of that", said)
-        self.ok("plan", graph, "--budget", "1KiB", code=6)  # the rest alone is too much
-        self.ok("plan", graph, "--capacity", "1MiB", code=7)
+        self.ok("plan", graph, *OPEN, "--budget", "1KiB", code=6)  # the rest alone is too much
+        self.ok("plan", graph, *OPEN, "--capacity", "1MiB", code=7)
 
     def test_naive_and_planned_agree(self):
-        done = self.json("compare", self.graph(), "-n", RUNS)
+        done = self.json("compare", self.graph(), "-n", RUNS, *OPEN)
         self.assertTrue(done["outputs"]["bitwise_equal"])
         for key in ("kinds", "naive_kinds"):
             kinds = {k["kind"]: k for k in done[key]}
@@ -48,15 +57,15 @@ class Dynamic(Case):
             self.assertIsNone(kinds["HostPageable"]["difference_bytes"])
             self.assertGreater(kinds["HostPageable"]["measured_bytes"], 0)
             self.assertEqual({k["difference_bytes"] for name, k in kinds.items() if name != "HostPageable"}, {0})
-        self.assertIn("to the byte, but for what is sized while running", self.ok("compare", self.graph()).stdout)
+        self.assertIn("to the byte, but for what is sized while running", self.ok("compare", self.graph(), *OPEN).stdout)
 
     def test_the_trace_of_a_run(self):
         """Each is allocated in its operator, in each run, and given back by the last that reads it, an output by the next run."""
         trace, plan = self.dir / "run.db", self.dir / "plan.json"
-        self.ok("plan", self.graph(), "-o", plan)
+        self.ok("plan", self.graph(), "-o", plan, *OPEN)
         for args in ([], ["--naive"], ["--plan", plan], ["--contexts", "2"]):
             with self.subTest(args=args):
-                self.ok("run", self.graph(), "-n", RUNS, "-o", trace, "--force", *args)
+                self.ok("run", self.graph(), "-n", RUNS, "-o", trace, "--force", *args, *OPEN)
                 n = RUNS * (2 if "--contexts" in args else 1)
                 self.assertIn("sound", self.ok("trace", trace, "--check").stdout)
                 self.ok("trace", trace, "--expand")
@@ -65,51 +74,200 @@ class Dynamic(Case):
                     by_name.setdefault((name, scope), []).append(left)
                 self.assertEqual(by_name, {k: [0] * n for k in (("u", "unique"), ("where", "unique"), ("unique.scratch", "unique"), ("y", "exp"))})
 
-    def test_what_wants_a_plan_of_all_refuses_them(self):
+    def test_what_wants_a_plan_of_all_names_them(self):
         graph = self.graph()
-        for args in (["plan", graph, "--profile", "x=4x64,4x64"], ["run", graph, "--profile", "x=4x64,4x64"], ["check", graph, "--no-baseline"], ["sweep", graph]):
-            done = tidemark.run(*args)
+        for args in (["plan", graph, "--profile", "x=4x64,4x64"], ["run", graph, "--profile", "x=4x64,4x64"], ["sweep", graph]):
+            done = tidemark.run(*args, *OPEN)
             self.assertNotEqual(done.returncode, 0, args)
-            for words in ("Unique 'unique'", "known only while running"):
+            for words in ("how large 3 tensors can be is not known: u, where, y", "--bound"):
                 self.assertIn(words, done.stdout + done.stderr, args)
+
+    def test_check_counts_them_apart(self):
+        """What is planned is judged like any other; a budget for all that a run holds is not kept, and says by which tensors."""
+        config = self.dir / "tidemark.toml"
+        path = self.graph(nodes=LOOSE, outputs=["y"], initializers=ONE)
+        for bounds, max_bytes, code, says in (("", 1 << 30, 1, "no bound is known of y, and may be at most 1.00 GiB"),
+                                              ('bounds = { y = "512" }\n', 1 << 30, 0, "pass"),
+                                              ('bounds = { y = "?" }\n', 1 << 30, 1, "leaves an extent open"),
+                                              ('bounds = { y = "512" }\n', 100, 1, "at most 100 B"),
+                                              ('bounds = { y = "5" }\n', 1 << 30, 1, "and its bound is [5]"),
+                                              ('bounds = { no = "200" }\n', 1 << 30, 1, "no such tensor"),
+                                              ('bounds = { y = "2y" }\n', 1 << 30, 3, "'2y' is not a shape")):
+            config.write_text(f'version = 1\n[[model]]\npath = "{path.name}"\nrun = true\nmax_bytes = {max_bytes}\n' + bounds)
+            with self.subTest(bounds=bounds):
+                done = tidemark.run("check", "--config", config, "--no-baseline")
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                self.assertIn(says, done.stdout + done.stderr)
+        done = tidemark.run("check", path, "--no-baseline")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = tidemark.run("check", self.graph(), "--no-baseline", *OPEN)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_views_and_lists_leave_them_out_and_say_so(self):
         graph, out = self.graph(), self.dir / "r.json"
         words = "3 tensors are sized while running, on top of all this"
-        self.assertIn(words, self.ok("tui", graph, "--once", "--size", "160x40").stdout)
-        self.assertIn(f"{words}: u, where, y", self.ok("tui", graph, "--once", "--size", "240x40").stdout)
-        frame = self.ok("tui", graph, "--once", "--size", "160x40", "--capacity", "1GiB").stdout
+        self.assertIn(words, self.ok("tui", graph, *OPEN, "--once", "--size", "160x40").stdout)
+        self.assertIn(f"{words}: u, where, y", self.ok("tui", graph, *OPEN, "--once", "--size", "240x40").stdout)
+        frame = self.ok("tui", graph, *OPEN, "--once", "--size", "160x40", "--capacity", "1GiB").stdout
         self.assertRegex(frame, r"fits 1.00 ?G(iB without what is sized while running|\?)")
-        self.ok("report", graph, "-o", out, "--capacity", "1GiB")
+        self.ok("report", graph, *OPEN, "-o", out, "--capacity", "1GiB")
         side = json.loads(out.read_text())["sides"][0]
         self.assertEqual(side["trouble"], f"{words}: u, where, y")
         self.assertEqual({i["name"] for i in side["items"]} & DYNAMIC, set())
         self.assertIsNone(side["fit"]["fits"])
-        self.ok("report", graph, "-o", out, "--capacity", "1KiB")
+        self.ok("report", graph, *OPEN, "-o", out, "--capacity", "1KiB")
         self.assertFalse(json.loads(out.read_text())["sides"][0]["fit"]["fits"], "the rest alone is too much")
-        self.ok("report", graph, "-o", self.dir / "r.txt", "--capacity", "1GiB")
+        self.ok("report", graph, *OPEN, "-o", self.dir / "r.txt", "--capacity", "1GiB")
         self.assertRegex((self.dir / "r.txt").read_text(), "Will it fit +not known .* are left for what is sized while running")
-        self.ok("report", graph, "-o", self.dir / "r.html")
+        self.ok("report", graph, *OPEN, "-o", self.dir / "r.html")
         self.assertIn(words, (self.dir / "r.html").read_text())
-        self.ok("diff", graph, graph)
+        self.ok("diff", graph, graph, *OPEN)
         long = "n" * 43 + "\u00e9" * 20
         nodes = [{"op": "Unique", "inputs": ["x"], "outputs": [long], "name": "unique"}]
-        self.ok("report", self.graph(nodes=nodes, outputs=[long], initializers=[]), "-o", out)
+        self.ok("report", self.graph(nodes=nodes, outputs=[long], initializers=[]), *OPEN, "-o", out)
         said = json.loads(out.read_text())["sides"][0]["trouble"]
         self.assertEqual(said, "1 tensor is sized while running, on top of all this: " + "n" * 43 + "\u2026", "cut between characters")
         graph = self.graph()
-        done = self.ok("export", graph, "--to", "csv")
+        done = self.ok("export", graph, "--to", "csv", *OPEN)
         self.assertIn("note: 3 tensors are sized while running, and not in the list: 'u' and others", done.stderr)
         names = {line.split(",")[0] for line in done.stdout.splitlines()[1:]}
         self.assertEqual(names & DYNAMIC, set())
         self.assertIn("b", names)
 
     def test_none_of_them(self):
-        """All that was distinct is one element; nothing at all."""
-        nodes = [{"op": "Sub", "inputs": ["x", "x"], "outputs": ["zero"]}]
-        for last in ({"op": "Unique", "inputs": ["zero"], "outputs": ["y"]}, {"op": "NonZero", "inputs": ["zero"], "outputs": ["y"]}):
-            done = self.json("compare", self.graph(nodes=nodes + [last], outputs=["y"], initializers=[]), "--fill", "poison", "-n", 2)
+        """All that was distinct is one element; nothing at all. With bounds and without."""
+        nodes = [{"op": "Sub", "inputs": ["x", "x"], "outputs": ["zero"]}, {"op": "Cast", "inputs": ["zero"], "outputs": ["no"], "attrs": {"to": 9}},
+                 {"op": "Reshape", "inputs": ["no", "row"], "outputs": ["none"]}]
+        row = [{"name": "row", "dtype": "int64", "shape": [1], "values": [-1]}]
+        for last in ({"op": "Unique", "inputs": ["zero"], "outputs": ["y"]}, {"op": "NonZero", "inputs": ["zero"], "outputs": ["y"]},
+                     {"op": "Compress", "inputs": ["x", "none"], "outputs": ["y"]}):
+            graph = self.graph(nodes=nodes + [last, {"op": "Neg", "inputs": ["y"], "outputs": ["z"]}], outputs=["y", "z"], initializers=row)
+            for limit in ((), OPEN):
+                done = self.json("compare", graph, "--fill", "poison", "-n", 2, *limit)
+                self.assertTrue(done["outputs"]["bitwise_equal"])
+
+
+class Bounded(Case):
+    """The same model within bounds: all of it is planned, and a run says what came out."""
+    def graph(self, **changes):
+        path = self.dir / "distinct.json"
+        path.write_text(json.dumps(GRAPH | changes))
+        return path
+
+    def test_a_plan_has_places_for_them(self):
+        plan = self.json("plan", self.graph())
+        self.assertNotIn("dynamic", plan)
+        size = {t["name"]: t["size_bytes"] for t in plan["tensors"]}
+        self.assertEqual({k: size[k] for k in DYNAMIC}, {"u": 1024, "where": 2048, "y": 1024})
+        self.assertIn("fits: yes", self.ok("plan", self.graph(), "--budget", "1GiB").stdout)
+        size = {t["name"]: t["size_bytes"] for t in self.json("plan", self.graph(), "--bound", "u=100", "--bound", "y=?")["tensors"]}
+        self.assertEqual({k: size[k] for k in DYNAMIC}, {"u": 400, "where": 2048, "y": 400})
+        named = self.json("plan", self.graph(), "--bound-limit", "2047")["dynamic"]
+        self.assertEqual(named, ["where"])
+
+    def test_naive_and_planned_agree_to_the_byte(self):
+        for fill in ("poison", "zero"):
+            done = self.json("compare", self.graph(), "-n", RUNS, "--fill", fill)
             self.assertTrue(done["outputs"]["bitwise_equal"])
+            for key in ("kinds", "naive_kinds"):
+                self.assertEqual({k["difference_bytes"] for k in done[key]}, {0})
+
+    def test_a_run_says_what_came_out(self):
+        done = self.json("run", self.graph(), "-n", RUNS)
+        self.assertEqual(done["warm_allocations"], 0)
+        found = {b["name"]: b for b in done["bounded"]}
+        self.assertEqual(set(found), DYNAMIC)
+        u = found["u"]
+        self.assertEqual((u["bound"], u["bound_bytes"], u["runs"]), ([256], 1024, RUNS))
+        self.assertEqual(u["last_bytes"], 4 * u["last"][0])
+        self.assertLessEqual(u["least_bytes"], u["last_bytes"])
+        self.assertLess(u["most_bytes"], u["bound_bytes"])
+        shapes = {b["name"]: b["last"] for b in self.json("run", self.graph(), "-n", 1, "--naive")["bounded"]}
+        self.assertEqual(shapes, {k: v["last"] for k, v in found.items()})
+        said = self.ok("run", self.graph(), "-n", RUNS, "--contexts", 2).stdout
+        self.assertRegex(said, rf"u +\[256\] +1.00 KiB +\[{u['last'][0]}\] +{u['last_bytes']} B +{u['most_bytes']} B +{100 * u['most_bytes'] / 1024:.1f} %")
+        self.assertIn("allocations in warm runs: 0", said)
+        self.assertNotIn("bounded", self.json("run", self.graph(), "-n", 1, *OPEN))
+
+    def test_past_a_bound(self):
+        for options in ((), ("--naive",)):
+            done = tidemark.run("run", self.graph(), "-n", 1, "--bound", "u=10", *options)
+            self.assertEqual(done.returncode, 3)
+            self.assertRegex(done.stderr, r"node 'unique' \(Unique\): tensor 'u' comes out as float32 \[\d+\], and its bound is \[10\]")
+            self.assertRegex(done.stderr, r"hint: --bound u=\d+ makes room for it")
+
+    def test_bounds_that_cannot_be(self):
+        for option, code, says in (("u=2x3", 3, "has 2 extents, and the tensor 1"), ("where=10", 3, "contradicts its operator"),
+                                   ("nobody=1", 3, "no such tensor"), ("a=1", 3, "not sized while running"), ("u=4611686018427387904", 0, ""),
+                                   ("u=0", 3, "never less than 1"), ("u=", 3, "extents"), ("u", 2, "not of the form"), ("=1", 2, "not of the form"),
+                                   ("u=1y", 2, "not a shape"), ("u=-1", 2, "not a shape"), ("u=1x1x1x1x1x1x1x1x1", 2, "more than 8")):
+            done = tidemark.run("plan", self.graph(), "--bound", option)
+            self.assertEqual(done.returncode, code, (option, done.stderr))
+            self.assertIn(says, done.stderr, option)
+        self.assertEqual(tidemark.run("plan", self.graph(), "--bound", "u=1", "--bound", "u=1").returncode, 2)
+
+    def test_an_operator_without_a_rule(self):
+        plain = self.graph(nodes=LOOSE, outputs=["y"], initializers=ONE)
+        self.assertEqual(self.json("plan", plain)["dynamic"], ["y"])
+        self.ok("run", plain, "-n", 1)
+        self.ok("compare", plain, "-n", 2, "--bound", "y=512", "--fill", "poison")
+        done = tidemark.run("run", plain, "-n", 1, "--bound", "y=511")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("node 'make' (ConstantOfShape): tensor 'y' comes out as float32 [512], and its bound is [511]", done.stderr)
+
+    def test_bodies(self):
+        """A carried value that shrinks fits where it came in; what a Loop collects has room for all its trips; a result
+        of an If has the larger of both branches."""
+        def case(name, trips, n):
+            body = Graph([node("Slice", ["s", "zero", "last"], ["t"]), node("ReduceSum", ["s"], ["sum"], keepdims=1), node("Less", ["i", "n"], ["g"])],
+                         [("i", INT64, []), ("go", BOOL, []), ("s", INT64)], [("g",), ("t",), ("sum",)])
+            graph = Graph([node("Loop", ["most", "", "x"], ["y", "all"], name="L", body=body), node("Less", ["n", "one"], ["short"]),
+                           node("If", ["short"], ["q"], name="I", then_branch=Graph([node("Slice", ["x", "zero", "two"], ["a"])], [], [("a",)]),
+                                else_branch=Graph([node("Neg", ["x"], ["b"])], [], [("b",)]))],
+                          [("x", INT64, [8]), ("n", INT64, [])], [("y", INT64, ["m"]), ("all", INT64, ["k", 1]), ("q", INT64, ["l"])],
+                          [tensor("most", INT64, [], [trips]), tensor("one", INT64, [], [1]), tensor("zero", INT64, [1], [0]),
+                           tensor("two", INT64, [1], [2]), tensor("last", INT64, [1], [-1])])
+            x = [3, 1, 4, 1, 5, 9, 2, 6]
+            turns = min(trips, n + 1)
+            every = [sum(x[:max(8 - i, 0)]) for i in range(turns)]
+            left, q = x[:max(8 - turns, 0)], x[:2] if n < 1 else [-v for v in x]
+            return onnx_file.write_case(self.dir / name, graph, [(INT64, [8], x), (INT64, [], [n])],
+                                        [(INT64, [len(left)], left), (INT64, [turns, 1], every), (INT64, [len(q)], q)])
+
+        for trips, n in ((6, 1), (6, 0), (6, 50), (0, 3), (12, 50)):
+            path, data = case(f"body{trips}_{n}", trips, n)
+            with self.subTest(trips=trips, n=n):
+                doc = self.json("plan", path)
+                self.assertNotIn("dynamic", doc)
+                size = {t["name"]: t["size_bytes"] for t in doc["tensors"]}
+                self.assertEqual((size["y"], size["all"], size["q"]), (64, 8 * trips, 64))
+                for limit in ((), OPEN):
+                    done = self.json("compare", path, "--reference", data, "--fill", "poison", "-n", 2, *limit)
+                    self.assertEqual({r["pass"] for r in done["outputs"]["reference"]}, {True})
+                    self.assertTrue(done["outputs"]["bitwise_equal"])
+
+    def test_plans_that_leave_them_out(self):
+        """A plan that was made without places for them is run as it is."""
+        plan = self.dir / "p.json"
+        self.ok("plan", self.graph(), "-o", plan, *OPEN)
+        self.ok("run", self.graph(), "--plan", plan, "-n", 2, "--fill", "poison")
+        self.ok("plan", self.graph(), "-o", plan)
+        self.ok("run", self.graph(), "--plan", plan, "-n", 2, "--fill", "poison")
+
+    def test_every_command_takes_them(self):
+        graph, out = self.graph(), self.dir / "r.json"
+        profile = ["--profile", "x=4x64,4x64"]
+        self.assertEqual(len(self.json("plan", graph, *profile)["profile"]["points"]) if "profile" in self.json("plan", graph, *profile) else 2, 2)
+        self.ok("run", graph, *profile, "-n", 2, "--fill", "poison")
+        point = self.json("sweep", graph)["points"][0]
+        self.assertIsNone(point["error"])
+        self.ok("report", graph, "-o", out)
+        items = {i["name"] for i in json.loads(out.read_text())["sides"][0]["items"]}
+        self.assertLessEqual(DYNAMIC, items)
+        self.ok("check", graph, "--no-baseline")
+        done = tidemark.run("check", graph, "--no-baseline", "--run", "--bound", "u=10")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("its bound is [10]", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ class Notes(Case):
         for name in ("scripts", "core/base"):
             (self.dir / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(SOURCE / "scripts/release_notes.sh", self.dir / "scripts")
-        (self.dir / "core/base/version.h").write_text(f'#define TIDE_VERSION "{version}"\n')
+        (self.dir / "include/tidemark/version.h").write_text(f'#define TIDE_VERSION "{version}"\n')
         (self.dir / "CHANGELOG.md").write_text(log)
 
     def notes(self, tag, code=0):
@@ -132,7 +132,7 @@ class Notes(Case):
 
     def test_the_projects_own(self):
         """The change log has a section of the version that the tree is, released or not."""
-        version = re.search(r'TIDE_VERSION "(.*)"', (SOURCE / "core/base/version.h").read_text())[1]
+        version = re.search(r'TIDE_VERSION "(.*)"', (SOURCE / "include/tidemark/version.h").read_text())[1]
         self.assertRegex((SOURCE / "CHANGELOG.md").read_text(), rf"(?m)^## {re.escape(version)}( |$)")
 
 
