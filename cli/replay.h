@@ -47,15 +47,23 @@ typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_tr
 /// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that
 /// failed. Memory: a few thousand events.
 tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) TIDE_NODISCARD;
-/// What a memory snapshot of PyTorch begins with: the segments and blocks of one device that were there before, all at
-/// the first moment. Zero-initialise.
+/// Which events of a trace are what a memory snapshot of PyTorch begins with: the segments and blocks of each device that
+/// were there before, all at the first moment of their process. Zero-initialise.
 typedef struct cli_replay_before {
-    bool is_over, has_block; ///< all segments come before the first block
-    const char *device;
-    uint64_t begin_ns;
+    struct cli_replay_begin {
+        uint32_t process;
+        const char *device; ///< text of the trace
+        uint64_t begin_ns;  ///< of the process
+        bool is_over, has_block; ///< all segments come before the first block
+    } * items;              ///< [n], owned
+    size_t n, cap, latest;
 } cli_replay_before;
-/// Whether the next event is part of it. In the order of the trace; the same event may be asked about again.
-bool cli_replay_is_before(cli_replay_before *b, tide_memory_op op, const tide_trace_event *e);
+/// *out: whether the next event is part of it. In the order of the trace, each event once. TIDE_ERR_NOMEM
+tide_status cli_replay_is_before(cli_replay_before *b, tide_memory_op op, const tide_trace_event *e, bool *out,
+                                 tide_error *err) TIDE_NODISCARD;
+void cli_replay_before_deinit(cli_replay_before *b);
+/// Whether it is of PyTorch's allocator, or of a private pool of that.
+bool cli_replay_is_pytorch(const tide_trace_event *e);
 
 /// How an entry of a map of live blocks begins.
 typedef struct cli_replay_held {
@@ -141,13 +149,12 @@ typedef struct cli_replay_failure {
 typedef struct cli_replay_apart {
     uint64_t event, recorded_bytes, replayed_bytes;
 } cli_replay_apart;
-/// A replay of a trace of PyTorch beside what was recorded.
+/// A replay beside what was recorded: with the allocator pytorch, or as_recorded.
 typedef struct cli_replay_like {
     uint64_t n_adopted, adopted_bytes; ///< segments that it began with
     uint64_t n_emptied;                ///< times that it gave back what it kept, as the recorded program did
     uint64_t n_moments, n_apart;       ///< compared; of these not the same. 0: not compared
     cli_replay_apart first, worst;     ///< with n_apart > 0
-    bool is_mixed;                     ///< blocks of several devices were asked of one
 } cli_replay_like;
 
 typedef struct cli_replay_result {
@@ -183,10 +190,11 @@ size_t cli_replay_default_allocators(tide_device device, const char **names, siz
 /// error ends it.
 tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,
                            cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
-/// The same with an allocator of that name, made for it: "pytorch" has the settings of the recorded program. What
-/// tide_allocator_create_on returns.
+/// The same with allocators of that name, made for it: "pytorch" has the settings of the recorded program, and
+/// CLI_REPLAY_AS_RECORDED are those that the trace names. What tide_allocator_create_on returns.
 tide_status cli_replay_with(const cli_replay_source *s, const cli_replay_options *o, const char *name,
                             cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
+#define CLI_REPLAY_AS_RECORDED "as_recorded"
 
 // ---- a plan of the same blocks ----
 
@@ -210,28 +218,6 @@ tide_status cli_replay_plan_make(const cli_replay_source *s, const tide_strategy
 /// given. `out` is overwritten. TIDE_ERR_NOMEM, and what reading a trace returns.
 tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_bytes, tide_lifetimes *out,
                                  tide_error *err) TIDE_NODISCARD;
-
-// ---- beside what PyTorch did ----
-
-/// Of one replay.
-typedef struct cli_replay_beside {
-    tide_allocator *allocator; ///< borrowed; not one around it
-    cli_replay_like *out;
-    bool is_pytorch, adopts;
-    cli_replay_before before;
-    bool is_emptying;  ///< the event before gave a segment back
-    bool has_segments; ///< PyTorch's
-    uint64_t reserved_bytes;
-} cli_replay_beside;
-void cli_replay_beside_open(cli_replay_beside *b, const cli_replay_source *s, tide_allocator *a, const char *name,
-                            cli_replay_like *out);
-/// A segment came or went. @param stream  of the device, in the place of the event's
-tide_status cli_replay_beside_segment(cli_replay_beside *b, tide_memory_op op, const tide_trace_event *e,
-                                      tide_stream_id stream, tide_error *err) TIDE_NODISCARD;
-/// A block is asked for next.
-void cli_replay_beside_alloc(cli_replay_beside *b, const tide_trace_event *e);
-/// A block was given or freed.
-void cli_replay_beside_compare(cli_replay_beside *b, tide_memory_op op, const tide_trace_event *e);
 
 /// What reading the clock twice takes: part of every time.
 uint64_t cli_replay_clock_ns(void);

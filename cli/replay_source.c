@@ -241,7 +241,8 @@ static tide_status count_event(void *ctx, tide_memory_op op, const tide_trace_ev
     counting *c = ctx;
     size_t at;
     // Of a snapshot all segments come first: they are not idle because their blocks have not come yet.
-    const bool is_before = c->source->first_event <= 1 && cli_replay_is_before(&c->before, op, e);
+    bool is_before = false;
+    if (c->source->first_event <= 1) TIDE_TRY(cli_replay_is_before(&c->before, op, e, &is_before, err));
     if (op == TIDE_MEM_ALLOC) return count_alloc(c, e, is_before, err);
     if (op == TIDE_MEM_POOL_DISCARD) return count_discard(c, e, err);
     if (op == TIDE_MEM_OOM) c->out->n_failed++;
@@ -273,5 +274,6 @@ tide_status cli_replay_count(const cli_replay_source *s, cli_replay_recorded *ou
     }
     tide_map_deinit(&c.live);
     tide_host_free(c.owners);
+    cli_replay_before_deinit(&c.before);
     return st;
 }

@@ -422,16 +422,24 @@ class ByHand(Case):
         self.assertIn("gave back what was kept 1 time", self.ok("replay", path).stdout)
 
     def test_two_devices(self):
-        """Asked of one device the blocks share segments; --of keeps them apart."""
+        """Each has an allocator of its own, which begins with its segments; their addresses are the same."""
         events = [event("segment_alloc", 64 * MIB, 20 * MIB, 10), event("alloc", 64 * MIB, 4 * MIB, 11)]
         held = segment(0, 20 * MIB, [(20 * MIB, "active_allocated")])
         path = self.made([held, {**held, "device": 1}], events, events)
-        a = self.json("replay", path, "--allocator", "pytorch")["allocators"][0]
-        self.assertEqual((a["begins_with_segments"], a["reserved_peak_bytes"]), (1, 60 * MIB))
-        self.assertIn("several devices", a["beside_recorded"]["reason"])
+        for name in ("pytorch", "as_recorded"):
+            a = self.json("replay", path, "--allocator", name)["allocators"][0]
+            self.assertEqual((a["begins_with_segments"], a["begins_with_bytes"], a["reserved_peak_bytes"]), (2, 40 * MIB, 80 * MIB))
+            self.assertEqual((a["beside_recorded"]["moments"], a["beside_recorded"]["moments_apart"]), (2, 0))
         for device in ("cuda:0", "cuda:1"):
             a = self.json("replay", path, "--allocator", "pytorch", "--of", device)["allocators"][0]
-            self.assertEqual((a["reserved_peak_bytes"], a["beside_recorded"]["moments_apart"]), (40 * MIB, 0))
+            self.assertEqual((a["begins_with_segments"], a["reserved_peak_bytes"], a["beside_recorded"]["moments_apart"]),
+                             (1, 40 * MIB, 0))
+        out = self.dir / "r.json"
+        self.ok("report", path, "-o", out)
+        rows = json.loads(out.read_text())["sides"][0]["settings"]
+        self.assertEqual([(r["device"], r["reserved_bytes"]) for r in rows if r["setting"] == "(as recorded)"],
+                         [("cuda:0", 40 * MIB), ("cuda:1", 40 * MIB)])
+        self.assertEqual([r["device"] for r in rows], ["cuda:0"] * (len(rows) // 2) + ["cuda:1"] * (len(rows) // 2))
 
     def test_settings_of_the_recorded_program(self):
         """A program that ran with settings is replayed with them: the same at every moment, and not without them."""
