@@ -145,7 +145,7 @@ typedef struct cli_replay_failure {
     char why[512]; ///< the allocator's words
 } cli_replay_failure;
 
-/// A moment at which a replay had not reserved what was recorded.
+/// A moment at which an allocator of a replay had not reserved what the recorded one had.
 typedef struct cli_replay_apart {
     uint64_t event, recorded_bytes, replayed_bytes;
 } cli_replay_apart;

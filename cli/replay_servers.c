@@ -271,20 +271,10 @@ size_t cli_replay_server_align(const cli_replay_servers *s, const tide_trace_eve
 
 // ---- all of them ----
 
-/// Of what is compared, without server `i` (is_added: with it again).
-static void count_server(cli_replay_servers *s, const cli_replay_server *x, bool is_added) {
-    const uint64_t recorded = x->tells_segments ? x->recorded_segments : x->recorded_blocks;
-    const uint64_t replayed = x->tells_segments ? x->stats.reserved_bytes : x->stats.active_bytes;
-    s->recorded_bytes = is_added ? s->recorded_bytes + recorded : s->recorded_bytes - recorded;
-    s->replayed_bytes = is_added ? s->replayed_bytes + replayed : s->replayed_bytes - replayed;
-}
-
 void cli_replay_servers_update(cli_replay_servers *s, size_t i) {
     cli_replay_server *x = &s->items[i];
     const tide_allocator_stats was = x->stats;
-    count_server(s, x, false);
     tide_allocator_get_stats(x->a, &x->stats);
-    count_server(s, x, true);
     s->sum.active_bytes += x->stats.active_bytes - was.active_bytes;
     s->sum.pending_bytes += x->stats.pending_bytes - was.pending_bytes;
     s->sum.reserved_bytes += x->stats.reserved_bytes - was.reserved_bytes;
@@ -315,13 +305,11 @@ tide_status cli_replay_servers_segment(cli_replay_servers *s, tide_memory_op op,
     TIDE_TRY(cli_replay_server_of(s, e, &i, err));
     cli_replay_server *x = &s->items[i];
     const bool is_taken = op == TIDE_MEM_SEGMENT_ALLOC;
-    count_server(s, x, false);
     x->tells_segments = true;
     if (is_taken)
         x->recorded_segments += e->reserved_bytes;
     else
         x->recorded_segments -= e->reserved_bytes < x->recorded_segments ? e->reserved_bytes : x->recorded_segments;
-    count_server(s, x, true);
     if (!is_taken && !x->is_emptying) {
         s->like->n_emptied++;
         tide_allocator_trim(x->a);
@@ -338,16 +326,16 @@ void cli_replay_servers_compare(cli_replay_servers *s, size_t i, tide_memory_op 
     cli_replay_like *out = s->like;
     cli_replay_server *x = &s->items[i];
     x->is_emptying = false;
-    count_server(s, x, false);
     x->recorded_blocks = op == TIDE_MEM_ALLOC ? x->recorded_blocks + held : x->recorded_blocks - held;
-    count_server(s, x, true);
     if (s->by == CLI_REPLAY_ONE || is_before || s->source->first_event > 1) return;
     if (s->by == CLI_REPLAY_PYTORCH && !x->tells_segments) return;
+    // Of the one that served alone: another one may have taken a segment for a block that comes next.
+    const uint64_t recorded = x->tells_segments ? x->recorded_segments : x->recorded_blocks;
+    const uint64_t replayed = x->tells_segments ? x->stats.reserved_bytes : x->stats.active_bytes;
+    const uint64_t apart = between(replayed, recorded);
     out->n_moments++;
-    const uint64_t apart = between(s->replayed_bytes, s->recorded_bytes);
     if (apart == 0) return;
-    const cli_replay_apart now = {
-        .event = e->id, .recorded_bytes = s->recorded_bytes, .replayed_bytes = s->replayed_bytes};
+    const cli_replay_apart now = {.event = e->id, .recorded_bytes = recorded, .replayed_bytes = replayed};
     if (out->n_apart++ == 0) out->first = now;
     if (apart > between(out->worst.recorded_bytes, out->worst.replayed_bytes)) out->worst = now;
 }

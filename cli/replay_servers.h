@@ -56,8 +56,7 @@ typedef struct cli_replay_servers {
     size_t n, cap, latest;
     struct cli_replay_was *was; ///< [n_was] segments of before, by server and address; owned
     size_t n_was, cap_was;
-    tide_allocator_stats sum;                       ///< of all, behind the last event
-    uint64_t recorded_bytes, replayed_bytes;        ///< what is compared, now
+    tide_allocator_stats sum; ///< of all, behind the last event
 } cli_replay_servers;
 
 /// @param given  the one that is asked for everything (borrowed); NULL: made by `name`. source, name, device, observer
