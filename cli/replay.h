@@ -47,15 +47,15 @@ typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_tr
 /// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that
 /// failed. Memory: a few thousand events.
 tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) TIDE_NODISCARD;
-/// Which events of a trace are what a memory snapshot of PyTorch begins with: the segments and blocks of each device that
-/// were there before, all at the first moment of their process. Zero-initialise.
+/// Which events of a trace are what a memory snapshot of PyTorch begins with: the segments and blocks of each device
+/// that were there before, all at the first moment of their process. Zero-initialise.
 typedef struct cli_replay_before {
     struct cli_replay_begin {
         uint32_t process;
-        const char *device; ///< text of the trace
-        uint64_t begin_ns;  ///< of the process
+        const char *device;      ///< text of the trace
+        uint64_t begin_ns;       ///< of the process
         bool is_over, has_block; ///< all segments come before the first block
-    } * items;              ///< [n], owned
+    } * items;                   ///< [n], owned
     size_t n, cap, latest;
 } cli_replay_before;
 /// *out: whether the next event is part of it. In the order of the trace, each event once. TIDE_ERR_NOMEM

@@ -31,8 +31,7 @@ static tide_status begin_at(cli_replay_before *b, const tide_trace_event *e, str
         b->latest = at;
         return TIDE_OK;
     }
-    const struct cli_replay_begin begin = {
-        .process = e->process, .device = e->device, .begin_ns = begin_of(b, e)};
+    const struct cli_replay_begin begin = {.process = e->process, .device = e->device, .begin_ns = begin_of(b, e)};
     TIDE_TRY(TIDE_GROW(&b->items, &b->cap, b->n + 1, err, "for the devices of a trace"));
     b->latest = b->n;
     *out = &b->items[b->n++];

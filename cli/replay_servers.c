@@ -23,7 +23,9 @@ typedef struct cli_replay_was {
     bool has_small, has_large; ///< blocks of that pool lie in it
 } cli_replay_was;
 
-static bool is_named_pytorch(const char *name) { return strcmp(name, "pytorch") == 0 || strncmp(name, "pytorch:", 8) == 0; }
+static bool is_named_pytorch(const char *name) {
+    return strcmp(name, "pytorch") == 0 || strncmp(name, "pytorch:", 8) == 0;
+}
 /// With settings of its own: these would have made other segments, and what was there before is asked for anew.
 static bool is_set(const cli_replay_servers *s) { return strncmp(s->name, "pytorch:", 8) == 0; }
 static bool is_as_recorded(const cli_replay_servers *s) { return strcmp(s->name, CLI_REPLAY_AS_RECORDED) == 0; }
@@ -163,9 +165,9 @@ static tide_status adopt_all(cli_replay_servers *s, cli_replay_server *server, t
         tide_stream_id stream;
         if (!is_same(w, server) || (has_ranges && is_begun(s, server, i))) continue;
         TIDE_TRY(cli_replay_stream_of(s->streams, w->process, w->stream, &stream, err));
-        const tide_status st =
-            has_ranges ? adopt_range(s, server, i, stream, &one)
-                       : tide_pytorch_adopt(server->inner, place_of(server, w->address), (size_t)w->bytes, stream, &one);
+        const tide_status st = has_ranges ? adopt_range(s, server, i, stream, &one)
+                                          : tide_pytorch_adopt(server->inner, place_of(server, w->address),
+                                                               (size_t)w->bytes, stream, &one);
         if (st == TIDE_OK && !has_ranges) count_adopted(s, w);
         if (st != TIDE_OK && st != TIDE_ERR_INVALID && st != TIDE_ERR_NOMEM) {
             if (err != NULL) *err = one;
@@ -176,8 +178,7 @@ static tide_status adopt_all(cli_replay_servers *s, cli_replay_server *server, t
 }
 
 void cli_replay_server_place(const cli_replay_server *server, const tide_trace_event *e) {
-    if (server->adopts)
-        tide_pytorch_place_next(server->inner, place_of(server, e->address), (size_t)e->reserved_bytes);
+    if (server->adopts) tide_pytorch_place_next(server->inner, place_of(server, e->address), (size_t)e->reserved_bytes);
 }
 
 // ---- who serves ----
@@ -343,7 +344,7 @@ void cli_replay_servers_compare(cli_replay_servers *s, size_t i, tide_memory_op 
 // ---- begin and end ----
 
 tide_status cli_replay_servers_open(cli_replay_servers *s, tide_allocator *given, tide_error *err) {
-    s->by = given != NULL              ? CLI_REPLAY_ONE
+    s->by = given != NULL               ? CLI_REPLAY_ONE
             : is_named_pytorch(s->name) ? CLI_REPLAY_PYTORCH
             : is_as_recorded(s)         ? CLI_REPLAY_EACH
                                         : CLI_REPLAY_ONE;

@@ -46,11 +46,11 @@ typedef struct cli_replay_server {
 
 typedef struct cli_replay_servers {
     const cli_replay_source *source;
-    const char *name;       ///< as the user gave it
-    tide_device device;     ///< that blocks are asked on
+    const char *name;            ///< as the user gave it
+    tide_device device;          ///< that blocks are asked on
     cli_replay_streams *streams; ///< borrowed
-    tide_observer observer; ///< hears them all; on_memory NULL: none does
-    cli_replay_like *like;  ///< what the comparison found
+    tide_observer observer;      ///< hears them all; on_memory NULL: none does
+    cli_replay_like *like;       ///< what the comparison found
     enum { CLI_REPLAY_ONE, CLI_REPLAY_PYTORCH, CLI_REPLAY_EACH } by;
     cli_replay_server *items; ///< [n], owned
     size_t n, cap, latest;
