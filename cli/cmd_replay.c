@@ -136,15 +136,17 @@ static int try_names(options *o) {
 static tide_status replay_all(const options *o, cli_replay_report *r, tide_recorder *recorder, tide_error *record_error,
                               tide_error *err) {
     if (tide_sim_device_is(o->device)) tide_sim_device_set_bytes(o->limit_bytes);
-    const cli_replay_options how = {.device = o->device,
-                                    .check = o->check,
-                                    .limit_bytes = o->limit_bytes,
-                                    .recorder = recorder,
-                                    .record_error = record_error};
+    cli_replay_options how = {.device = o->device,
+                              .check = o->check,
+                              .limit_bytes = o->limit_bytes,
+                              .recorder = recorder,
+                              .record_error = record_error};
     TIDE_TRY(TIDE_NEW(&r->results, o->n_names, err, "for the results of a replay"));
-    TIDE_TRY(cli_replay_count(&r->source, &r->recorded, err));
-    for (; r->n_results < o->n_names; r->n_results++)
+    if (o->n_names == 0) TIDE_TRY(cli_replay_count(&r->source, &r->recorded, err));
+    for (; r->n_results < o->n_names; r->n_results++) {
+        how.count = r->n_results == 0 ? &r->recorded : NULL; // in one pass with the first replay
         TIDE_TRY(cli_replay_with(&r->source, &how, o->names[r->n_results], &r->results[r->n_results], err));
+    }
     TIDE_TRY(TIDE_NEW(&r->plans, o->n_strategies + 1, err, "for the plans of a replay"));
     for (; r->n_plans < o->n_strategies; r->n_plans++)
         TIDE_TRY(cli_replay_plan_make(&r->source, o->strategies[r->n_plans], &r->plans[r->n_plans], err));

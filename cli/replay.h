@@ -14,7 +14,6 @@
 #define TIDE_CLI_REPLAY_H
 
 #include "cli/cli.h"
-#include "core/base/map.h"
 #include "profiler/moments.h"
 #include "tidemark/plan.h"
 #include "tidemark/record.h"
@@ -43,9 +42,17 @@ tide_status cli_replay_source_open(cli_replay_source *s, tide_error *err) TIDE_N
 /// The kind of that name; false: there is none.
 bool cli_replay_kind_of(const char *name, tide_memory_kind *out);
 
-typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err);
+/// What the trace says of blocks that are alive: numbers from 0 on, of those that have ended used again.
+#define CLI_REPLAY_NO_SLOT SIZE_MAX
+/**
+ * @param op    TIDE_MEM_ALLOC; TIDE_MEM_FREE_COMPLETED, also for each block that a pool_discard ends; a segment's;
+ *              TIDE_MEM_OOM
+ * @param slot  of the block; CLI_REPLAY_NO_SLOT: of a block that is alive already, or not alive, or of no block
+ */
+typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_trace_event *e, size_t slot,
+                                     tide_error *err);
 /// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that
-/// failed. Memory: a few thousand events.
+/// failed. Memory: a few thousand events, and 64 bytes for each block that is alive.
 tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) TIDE_NODISCARD;
 /// Which events of a trace are what a memory snapshot of PyTorch begins with: the segments and blocks of each device
 /// that were there before, all at the first moment of their process. Zero-initialise.
@@ -64,23 +71,6 @@ tide_status cli_replay_is_before(cli_replay_before *b, tide_memory_op op, const 
 void cli_replay_before_deinit(cli_replay_before *b);
 /// Whether it is of PyTorch's allocator, or of a private pool of that.
 bool cli_replay_is_pytorch(const tide_trace_event *e);
-
-/// How an entry of a map of live blocks begins.
-typedef struct cli_replay_held {
-    uint64_t key;
-    uint64_t address; ///< in the recorded program
-    const char *device;
-    uint32_t process;
-} cli_replay_held;
-/// Number of a block in the whole trace; never 0.
-static inline uint64_t cli_replay_key(const tide_trace_event *e) { return e->block_id + 1; }
-static inline cli_replay_held cli_replay_held_of(const tide_trace_event *e) {
-    return (cli_replay_held){
-        .key = cli_replay_key(e), .address = e->address, .device = e->device, .process = e->process};
-}
-/// Keys of the blocks in `live` that a pool_discard ends; *keys [*n] is owned: tide_host_free.
-tide_status cli_replay_discarded(const tide_map *live, const tide_trace_event *e, uint64_t **keys, size_t *n,
-                                 tide_error *err) TIDE_NODISCARD;
 
 /// Sums at a moment.
 typedef struct cli_replay_moment {
@@ -106,6 +96,14 @@ typedef struct cli_replay_recorded {
     uint64_t end_reserved_bytes;   ///< after the last event
 } cli_replay_recorded;
 tide_status cli_replay_count(const cli_replay_source *s, cli_replay_recorded *out, tide_error *err) TIDE_NODISCARD;
+/// The same in a pass of another's: open, one event after the other, close. TIDE_ERR_NOMEM
+typedef struct cli_replay_counting cli_replay_counting;
+tide_status cli_replay_counting_open(const cli_replay_source *s, cli_replay_recorded *out, cli_replay_counting **c,
+                                     tide_error *err) TIDE_NODISCARD;
+tide_status cli_replay_counting_event(cli_replay_counting *c, tide_memory_op op, const tide_trace_event *e, size_t slot,
+                                      tide_error *err) TIDE_NODISCARD;
+/// Takes NULL. With it *out is whole.
+void cli_replay_counting_close(cli_replay_counting *c);
 
 // ---- times ----
 
@@ -180,9 +178,10 @@ typedef struct cli_replay_result {
 typedef struct cli_replay_options {
     tide_device device;
     bool check;
-    uint64_t limit_bytes;     ///< that may be reserved; 0: all there is
-    tide_recorder *recorder;  ///< records the replay; NULL: none
-    tide_error *record_error; ///< with a recorder: the first error of recording, which does not end the replay
+    uint64_t limit_bytes;       ///< that may be reserved; 0: all there is
+    tide_recorder *recorder;    ///< records the replay; NULL: none
+    cli_replay_recorded *count; ///< counted in the same pass; NULL: not
+    tide_error *record_error;   ///< with a recorder: the first error of recording, which does not end the replay
 } cli_replay_options;
 /// Those that a trace is replayed with when none is named: `max` at most into `names`, static texts. @return how many
 size_t cli_replay_default_allocators(tide_device device, const char **names, size_t max);

@@ -22,15 +22,11 @@ typedef struct row {
     tide_memory_kind kind;
 } row;
 
-typedef struct live_block {
-    cli_replay_held held; // first
-    size_t row;
-} live_block;
-
 typedef struct collecting {
     const cli_replay_source *source;
-    tide_map live; // live_block
-    row *rows;     // [n], owned; in the order of their begin
+    size_t *row_of; // by slot [cap_slots], owned
+    size_t cap_slots;
+    row *rows; // [n], owned; in the order of their begin
     size_t n, cap;
     bool is_list; // rows have names, kinds and devices
 } collecting;
@@ -41,35 +37,27 @@ static tide_status describe(const collecting *c, row *r, const tide_trace_event 
     return TIDE_COPY_TEXT(&r->name, e->name, err, "for the lifetimes of '%s'", c->source->path);
 }
 
-static tide_status begin_block(collecting *c, const tide_trace_event *e, tide_error *err) {
-    const live_block b = {.held = cli_replay_held_of(e), .row = c->n};
-    if (e->requested_bytes == 0 || tide_map_find(&c->live, b.held.key) != NULL) return TIDE_OK;
+#define NO_ROW SIZE_MAX // of a block of 0 bytes
+
+static tide_status begin_block(collecting *c, const tide_trace_event *e, size_t slot, tide_error *err) {
+    if (slot == CLI_REPLAY_NO_SLOT) return TIDE_OK;
+    TIDE_TRY(TIDE_GROW(&c->row_of, &c->cap_slots, slot + 1, err, "for the blocks of '%s'", c->source->path));
+    c->row_of[slot] = NO_ROW;
+    if (e->requested_bytes == 0) return TIDE_OK;
     TIDE_TRY(TIDE_GROW(&c->rows, &c->cap, c->n + 1, err, "for the lifetimes of '%s'", c->source->path));
-    if (!tide_map_put(&c->live, &b)) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", c->source->path);
+    c->row_of[slot] = c->n;
     c->rows[c->n] = (row){.bytes = e->requested_bytes, .begin = (int64_t)c->n, .end = -1, .device = TIDE_CPU};
     c->n++;
     return c->is_list ? describe(c, &c->rows[c->n - 1], e, err) : TIDE_OK;
 }
 
-static void end_block(collecting *c, live_block *b) {
-    TIDE_ASSERT(b->row < c->n && c->rows[b->row].end < 0);
-    c->rows[b->row].end = (int64_t)c->n;
-    tide_map_take(&c->live, b);
-}
-
-static tide_status collect_event(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
+static tide_status collect_event(void *ctx, tide_memory_op op, const tide_trace_event *e, size_t slot,
+                                 tide_error *err) {
     collecting *c = ctx;
-    if (op == TIDE_MEM_ALLOC) return begin_block(c, e, err);
-    if (op == TIDE_MEM_FREE_COMPLETED) {
-        live_block *b = tide_map_find(&c->live, cli_replay_key(e));
-        if (b != NULL) end_block(c, b);
-    }
-    if (op != TIDE_MEM_POOL_DISCARD) return TIDE_OK;
-    uint64_t *keys = NULL;
-    size_t n = 0;
-    TIDE_TRY(cli_replay_discarded(&c->live, e, &keys, &n, err));
-    for (size_t i = 0; i < n; i++) end_block(c, tide_map_find(&c->live, keys[i]));
-    tide_host_free(keys);
+    if (op == TIDE_MEM_ALLOC) return begin_block(c, e, slot, err);
+    if (op != TIDE_MEM_FREE_COMPLETED || slot == CLI_REPLAY_NO_SLOT || c->row_of[slot] == NO_ROW) return TIDE_OK;
+    TIDE_ASSERT(c->row_of[slot] < c->n && c->rows[c->row_of[slot]].end < 0);
+    c->rows[c->row_of[slot]].end = (int64_t)c->n;
     return TIDE_OK;
 }
 
@@ -106,14 +94,14 @@ static tide_status collect(collecting *c, uint64_t align_bytes, tide_lifetimes *
     tide_status st = cli_replay_each(c->source, collect_event, c, err);
     if (st == TIDE_OK) st = to_lifetimes(c, align_bytes, out, err);
     for (size_t i = 0; i < c->n; i++) tide_host_free(c->rows[i].name);
-    tide_map_deinit(&c->live);
+    tide_host_free(c->row_of);
     tide_host_free(c->rows);
     return st;
 }
 
 tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_bytes, tide_lifetimes *out,
                                  tide_error *err) {
-    collecting c = {.source = s, .live = TIDE_MAP(live_block), .is_list = true};
+    collecting c = {.source = s, .is_list = true};
     *out = (tide_lifetimes){0};
     const tide_status st = collect(&c, align_bytes, out, err);
     if (st != TIDE_OK) tide_lifetimes_deinit(out);
@@ -122,7 +110,7 @@ tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_byte
 
 tide_status cli_replay_plan_make(const cli_replay_source *s, const tide_strategy *strategy, cli_replay_plan *out,
                                  tide_error *err) {
-    collecting c = {.source = s, .live = TIDE_MAP(live_block)};
+    collecting c = {.source = s};
     tide_lifetimes lt = {0};
     tide_memory_plan *plan = NULL;
     tide_status st = collect(&c, CLI_REPLAY_PLAN_ALIGN_BYTES, &lt, err);

@@ -15,8 +15,7 @@
 #include "core/memory/allocators/allocators.h"
 
 typedef struct live_block {
-    cli_replay_held held; // first
-    tide_memory mem;
+    tide_memory mem;         // data NULL: not served
     tide_stream_id stream;   ///< it was allocated on, and filled
     uint64_t recorded_bytes; ///< that it held in the recorded program
     size_t server;
@@ -30,7 +29,9 @@ typedef struct replaying {
     cli_replay_before before;
     bool is_before; // the event is of what was there before
     cli_replay_result *out;
-    tide_map live; // live_block
+    live_block *live; // by slot [n_slots], owned
+    size_t n_slots, cap_slots, n_live;
+    cli_replay_counting *counting; // NULL: not counted
     cli_replay_pattern pattern;
     cli_replay_times *alloc_times, *free_times; // owned
     uint64_t requested_bytes;
@@ -106,7 +107,7 @@ static void note_failure(replaying *r, const tide_trace_event *e, const char *wh
 /// On the stream that filled it: another one would have to wait for that first.
 static tide_status check_block(replaying *r, const live_block *b, const tide_trace_event *e, tide_error *err) {
     uint64_t n_wrong = 0;
-    TIDE_TRY(cli_replay_pattern_check(&r->pattern, b->stream, b->mem.data, b->mem.requested_bytes, b->held.key,
+    TIDE_TRY(cli_replay_pattern_check(&r->pattern, b->stream, b->mem.data, b->mem.requested_bytes, b->mem.block_id,
                                       &n_wrong, err));
     r->out->n_checked++;
     r->out->wrong_bytes += n_wrong;
@@ -122,7 +123,8 @@ static tide_status free_block(replaying *r, live_block *b, tide_stream_id stream
                               tide_error *err) {
     if (r->options->check) TIDE_TRY(check_block(r, b, e, err));
     const live_block was = *b;
-    tide_map_take(&r->live, b);
+    b->mem.data = NULL;
+    r->n_live--;
     r->requested_bytes -= was.mem.requested_bytes;
     tide_allocator *const a = server_of(r, &was);
     const uint64_t begin = tide_now_ns();
@@ -133,19 +135,6 @@ static tide_status free_block(replaying *r, live_block *b, tide_stream_id stream
     cli_replay_times_add(r->free_times, end - begin);
     r->out->n_frees++;
     return TIDE_OK;
-}
-
-static tide_status discard(replaying *r, const tide_trace_event *e, tide_error *err) {
-    uint64_t *keys = NULL;
-    size_t n = 0;
-    tide_stream_id stream;
-    TIDE_TRY(stream_of(r, e, &stream, err));
-    TIDE_TRY(cli_replay_discarded(&r->live, e, &keys, &n, err));
-    tide_status st = TIDE_OK;
-    for (size_t i = 0; i < n && st == TIDE_OK; i++)
-        st = free_block(r, tide_map_find(&r->live, keys[i]), stream, e, err);
-    tide_host_free(keys);
-    return st;
 }
 
 // ---- allocations ----
@@ -180,27 +169,34 @@ static void refuse(replaying *r, const tide_trace_event *e, const live_block *b)
     note_failure(r, e, why);
 }
 
-static tide_status keep(replaying *r, const tide_trace_event *e, const live_block *b, tide_error *err) {
+static tide_status keep(replaying *r, const tide_trace_event *e, const live_block *b, size_t slot, tide_error *err) {
     cli_replay_servers_update(&r->servers, b->server);
     if (!is_within(r)) {
         refuse(r, e, b);
         return TIDE_OK;
     }
-    if (!tide_map_put(&r->live, b)) {
-        tide_allocator_release(server_of(r, b), &b->mem, b->stream);
-        return TIDE_NO_MEMORY(err, "for the blocks of '%s'", r->source->path);
-    }
+    r->live[slot] = *b;
+    r->n_live++;
     r->requested_bytes += b->mem.requested_bytes;
     r->out->n_allocs++;
     note_moment(r, e, &r->servers.sum);
     cli_replay_servers_compare(&r->servers, b->server, TIDE_MEM_ALLOC, e, b->recorded_bytes, r->is_before);
     if (!r->options->check) return TIDE_OK;
-    return cli_replay_pattern_fill(&r->pattern, b->stream, b->mem.data, b->mem.requested_bytes, b->held.key, err);
+    return cli_replay_pattern_fill(&r->pattern, b->stream, b->mem.data, b->mem.requested_bytes, b->mem.block_id, err);
 }
 
-static tide_status alloc_block(replaying *r, const tide_trace_event *e, tide_error *err) {
-    live_block b = {.held = cli_replay_held_of(e), .recorded_bytes = e->reserved_bytes};
-    if (e->requested_bytes == 0 || tide_map_find(&r->live, b.held.key) != NULL) return TIDE_OK;
+/// Room for a block of that number; it is not served yet.
+static tide_status make_room(replaying *r, size_t slot, tide_error *err) {
+    TIDE_TRY(TIDE_GROW(&r->live, &r->cap_slots, slot + 1, err, "for the blocks of '%s'", r->source->path));
+    while (r->n_slots <= slot) r->live[r->n_slots++].mem.data = NULL;
+    return TIDE_OK;
+}
+
+static tide_status alloc_block(replaying *r, const tide_trace_event *e, size_t slot, tide_error *err) {
+    live_block b = {.recorded_bytes = e->reserved_bytes};
+    if (slot == CLI_REPLAY_NO_SLOT) return TIDE_OK;
+    TIDE_TRY(make_room(r, slot, err));
+    if (e->requested_bytes == 0) return TIDE_OK;
     TIDE_TRY(stream_of(r, e, &b.stream, err));
     TIDE_TRY(cli_replay_server_of(&r->servers, e, &b.server, err));
     enter_scope(r, e);
@@ -226,31 +222,29 @@ static tide_status alloc_block(replaying *r, const tide_trace_event *e, tide_err
         return st;
     }
     cli_replay_times_add(r->alloc_times, end - begin);
-    return keep(r, e, &b, err);
+    return keep(r, e, &b, slot, err);
 }
 
-static tide_status end_block(replaying *r, const tide_trace_event *e, tide_error *err) {
-    live_block *b = tide_map_find(&r->live, cli_replay_key(e));
-    if (b == NULL) return TIDE_OK; // refused here, or not known: both are counted
+static tide_status end_block(replaying *r, const tide_trace_event *e, size_t slot, tide_error *err) {
+    if (slot == CLI_REPLAY_NO_SLOT || r->live[slot].mem.data == NULL) return TIDE_OK; // both are counted
     tide_stream_id stream;
     TIDE_TRY(stream_of(r, e, &stream, err));
-    return free_block(r, b, stream, e, err);
+    return free_block(r, &r->live[slot], stream, e, err);
 }
 
-static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
+static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_event *e, size_t slot, tide_error *err) {
     replaying *r = ctx;
     r->is_before = false;
+    if (r->counting != NULL) TIDE_TRY(cli_replay_counting_event(r->counting, op, e, slot, err));
     if (r->source->first_event <= 1) TIDE_TRY(cli_replay_is_before(&r->before, op, e, &r->is_before, err));
     switch (op) {
     case TIDE_MEM_SEGMENT_ALLOC:
     case TIDE_MEM_SEGMENT_FREE:
         return cli_replay_servers_segment(&r->servers, op, e, err);
-    case TIDE_MEM_POOL_DISCARD:
-        return discard(r, e, err);
     case TIDE_MEM_ALLOC:
-        return alloc_block(r, e, err);
+        return alloc_block(r, e, slot, err);
     case TIDE_MEM_FREE_COMPLETED:
-        return end_block(r, e, err);
+        return end_block(r, e, slot, err);
     default:
         return TIDE_OK;
     }
@@ -260,20 +254,18 @@ static tide_status replay_event(void *ctx, tide_memory_op op, const tide_trace_e
 
 /// Frees what is alive, also after an error; without contents to check.
 static void free_rest(replaying *r) {
-    for (size_t i = 0; i < r->live.cap; i++) {
-        const live_block *b = tide_map_at(&r->live, i);
-        if (b != NULL) tide_allocator_release(server_of(r, b), &b->mem, b->stream);
+    for (size_t i = 0; i < r->n_slots; i++) {
+        const live_block *b = &r->live[i];
+        if (b->mem.data != NULL) tide_allocator_release(server_of(r, b), &b->mem, b->stream);
     }
-    tide_map_deinit(&r->live);
+    tide_host_free(r->live);
     cli_replay_servers_trim(&r->servers); // what is pending is complete behind it
 }
 
 /// What is left is checked too, where it lies.
 static tide_status check_rest(replaying *r, tide_error *err) {
-    for (size_t i = 0; r->options->check && i < r->live.cap; i++) {
-        const live_block *b = tide_map_at(&r->live, i);
-        if (b != NULL) TIDE_TRY(check_block(r, b, NULL, err));
-    }
+    for (size_t i = 0; r->options->check && i < r->n_slots; i++)
+        if (r->live[i].mem.data != NULL) TIDE_TRY(check_block(r, &r->live[i], NULL, err));
     return TIDE_OK;
 }
 
@@ -289,7 +281,7 @@ static void take_numbers(replaying *r) {
     out->end_active_bytes = s->active_bytes;
     out->end_reserved_bytes = s->reserved_bytes;
     out->n_streams = r->streams.n_made;
-    out->n_leaked = r->live.n;
+    out->n_leaked = r->n_live;
     out->leaked_bytes = r->requested_bytes;
     out->alloc_median_ns = cli_replay_times_at(r->alloc_times, 0.5);
     out->alloc_p99_ns = cli_replay_times_at(r->alloc_times, 0.99);
@@ -312,7 +304,10 @@ static tide_status replay_all(replaying *r, tide_error *err) {
 /// @param given  NULL: allocators are made by name
 static tide_status replay_with(replaying *r, tide_allocator *given, tide_error *err) {
     tide_status st = cli_replay_servers_open(&r->servers, given, err);
+    if (st == TIDE_OK && r->options->count != NULL)
+        st = cli_replay_counting_open(r->source, r->options->count, &r->counting, err);
     if (st == TIDE_OK) st = replay_all(r, err);
+    cli_replay_counting_close(r->counting);
     leave_scope(r);
     free_rest(r);
     cli_replay_servers_deinit(&r->servers);
@@ -354,8 +349,7 @@ static tide_status replay(const cli_replay_source *s, const cli_replay_options *
                    .options = o,
                    .servers = {.source = s, .name = name, .device = device, .like = &out->like},
                    .streams = {.device = o->device, .rows = TIDE_MAP(cli_replay_stream)},
-                   .out = out,
-                   .live = TIDE_MAP(live_block)};
+                   .out = out};
     r.servers.streams = &r.streams;
     return o->recorder != NULL ? replay_recorded(&r, given, err) : replay_with(&r, given, err);
 }

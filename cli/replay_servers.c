@@ -72,7 +72,8 @@ static tide_status add_was(looking *l, const tide_trace_event *e, tide_error *er
     return TIDE_OK;
 }
 
-static tide_status look_at(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err) {
+static tide_status look_at(void *ctx, tide_memory_op op, const tide_trace_event *e, size_t slot, tide_error *err) {
+    (void)slot;
     enum { SMALL_REQUEST = 1 << 20 };
     looking *l = ctx;
     bool is_before = false;

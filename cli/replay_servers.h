@@ -13,6 +13,7 @@
 #define TIDE_CLI_REPLAY_SERVERS_H
 
 #include "cli/replay.h"
+#include "core/base/map.h"
 
 /// Streams of the trace, and those of the device in their place: of each process its own.
 typedef struct cli_replay_streams {

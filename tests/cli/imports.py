@@ -483,8 +483,10 @@ class Settings(Made):
         other.segment(other.base)
         other.alloc(other.base, 2 * MIB)
         side, text = self.side(snapshot(one, other))
-        self.assertEqual(side.get("settings", []), [])
-        self.assertIn("several devices", text)
+        of = {device: {r["setting"]: r["reserved_bytes"] for r in side["settings"] if r["device"] == device} for device in ("cuda:0", "cuda:1")}
+        self.assertEqual([rows["(as recorded)"] for rows in of.values()], [SEGMENT, SEGMENT])
+        self.assertEqual([rows["(best placement)"] for rows in of.values()], [9 * MIB + 3 * MIB - 512 * (100 // 512), 2 * MIB])
+        self.assertIn("cuda:1", text)
 
     def test_blocks_without_a_segment(self):
         """A program that recorded no segment: what its allocator reserved is not known, and nothing is tried."""
