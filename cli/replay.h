@@ -217,6 +217,11 @@ tide_status cli_replay_plan_make(const cli_replay_source *s, const tide_strategy
 /// given. `out` is overwritten. TIDE_ERR_NOMEM, and what reading a trace returns.
 tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_bytes, tide_lifetimes *out,
                                  tide_error *err) TIDE_NODISCARD;
+/// The same in parts of some thousands, the first ones first, so that the whole is never held: 40 bytes for each block.
+/// All of them come twice, `pass` 0 and 1. A part is borrowed for the call; its steps are those of the whole.
+typedef tide_status (*cli_replay_part_fn)(void *ctx, int pass, const tide_lifetimes *part, tide_error *err);
+tide_status cli_replay_lifetimes_in_parts(const cli_replay_source *s, uint64_t align_bytes, cli_replay_part_fn take,
+                                          void *ctx, tide_error *err) TIDE_NODISCARD;
 
 /// What reading the clock twice takes: part of every time.
 uint64_t cli_replay_clock_ns(void);

@@ -13,12 +13,11 @@
 #include "core/base/text.h"
 #include "core/device/device.h"
 
-/// Of a block in the table; end -1: alive at the end.
+/// Of a block in the table, which begins with its own step; end -1: alive at the end.
 typedef struct row {
     uint64_t bytes;
-    int64_t begin, end;
-    char *name; // owned; NULL: not wanted
-    tide_device device;
+    int64_t end;
+    const char *name, *device; // texts of the trace; NULL: not wanted
     tide_memory_kind kind;
 } row;
 
@@ -31,12 +30,6 @@ typedef struct collecting {
     bool is_list; // rows have names, kinds and devices
 } collecting;
 
-static tide_status describe(const collecting *c, row *r, const tide_trace_event *e, tide_error *err) {
-    (void)cli_replay_kind_of(e->kind, &r->kind);
-    TIDE_TRY(tide_device_parse(e->device, &r->device, err));
-    return TIDE_COPY_TEXT(&r->name, e->name, err, "for the lifetimes of '%s'", c->source->path);
-}
-
 #define NO_ROW SIZE_MAX // of a block of 0 bytes
 
 static tide_status begin_block(collecting *c, const tide_trace_event *e, size_t slot, tide_error *err) {
@@ -46,9 +39,13 @@ static tide_status begin_block(collecting *c, const tide_trace_event *e, size_t 
     if (e->requested_bytes == 0) return TIDE_OK;
     TIDE_TRY(TIDE_GROW(&c->rows, &c->cap, c->n + 1, err, "for the lifetimes of '%s'", c->source->path));
     c->row_of[slot] = c->n;
-    c->rows[c->n] = (row){.bytes = e->requested_bytes, .begin = (int64_t)c->n, .end = -1, .device = TIDE_CPU};
-    c->n++;
-    return c->is_list ? describe(c, &c->rows[c->n - 1], e, err) : TIDE_OK;
+    row *r = &c->rows[c->n++];
+    *r = (row){.bytes = e->requested_bytes, .end = -1};
+    if (!c->is_list) return TIDE_OK;
+    r->name = e->name;
+    r->device = e->device;
+    (void)cli_replay_kind_of(e->kind, &r->kind);
+    return TIDE_OK;
 }
 
 static tide_status collect_event(void *ctx, tide_memory_op op, const tide_trace_event *e, size_t slot,
@@ -72,29 +69,33 @@ static void name_row(const collecting *c, size_t i, char *out, size_t out_bytes)
 
 enum { MALLOC_ALIGN_BYTES = 16 };
 
-static tide_status to_lifetimes(const collecting *c, uint64_t align_bytes, tide_lifetimes *out, tide_error *err) {
-    for (size_t i = 0; i < c->n; i++) {
-        char name[512];
-        const row *r = &c->rows[i];
-        TIDE_ASSERT(r->end < 0 || (r->begin < r->end && r->end <= (int64_t)c->n));
-        name_row(c, i, name, sizeof name);
-        const uint64_t usual =
-            tide_device_equal(r->device, TIDE_CPU) ? MALLOC_ALIGN_BYTES : CLI_REPLAY_PLAN_ALIGN_BYTES;
-        tide_lifetime x = tide_lifetime_make(name, r->bytes, align_bytes > 0 ? align_bytes : usual, r->begin,
-                                             r->end >= 0 ? r->end : (int64_t)c->n);
-        x.kind = r->kind;
-        x.device = r->device;
-        TIDE_TRY(tide_lifetimes_add(out, &x, err));
-    }
-    return TIDE_OK;
+/// Row `i`, added to the list.
+static tide_status add_row(const collecting *c, size_t i, uint64_t align_bytes, tide_lifetimes *out, tide_error *err) {
+    char name[512];
+    const row *r = &c->rows[i];
+    tide_device device = TIDE_CPU;
+    TIDE_ASSERT(r->end < 0 || ((int64_t)i < r->end && r->end <= (int64_t)c->n));
+    if (r->device != NULL) TIDE_TRY(tide_device_parse(r->device, &device, err));
+    name_row(c, i, name, sizeof name);
+    const uint64_t usual = tide_device_equal(device, TIDE_CPU) ? MALLOC_ALIGN_BYTES : CLI_REPLAY_PLAN_ALIGN_BYTES;
+    tide_lifetime x = tide_lifetime_make(name, r->bytes, align_bytes > 0 ? align_bytes : usual, (int64_t)i,
+                                         r->end >= 0 ? r->end : (int64_t)c->n);
+    x.kind = r->kind;
+    x.device = device;
+    return tide_lifetimes_add(out, &x, err);
+}
+
+static tide_status collect_rows(collecting *c, tide_error *err) {
+    const tide_status st = cli_replay_each(c->source, collect_event, c, err);
+    tide_host_free(c->row_of);
+    c->row_of = NULL;
+    return st;
 }
 
 /// *out is the caller's also when it fails.
 static tide_status collect(collecting *c, uint64_t align_bytes, tide_lifetimes *out, tide_error *err) {
-    tide_status st = cli_replay_each(c->source, collect_event, c, err);
-    if (st == TIDE_OK) st = to_lifetimes(c, align_bytes, out, err);
-    for (size_t i = 0; i < c->n; i++) tide_host_free(c->rows[i].name);
-    tide_host_free(c->row_of);
+    tide_status st = collect_rows(c, err);
+    for (size_t i = 0; i < c->n && st == TIDE_OK; i++) st = add_row(c, i, align_bytes, out, err);
     tide_host_free(c->rows);
     return st;
 }
@@ -105,6 +106,30 @@ tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_byte
     *out = (tide_lifetimes){0};
     const tide_status st = collect(&c, align_bytes, out, err);
     if (st != TIDE_OK) tide_lifetimes_deinit(out);
+    return st;
+}
+
+/// Rows [from, from + n).
+static tide_status give_part(const collecting *c, size_t from, size_t n, uint64_t align_bytes, int pass,
+                             cli_replay_part_fn take, void *ctx, tide_error *err) {
+    tide_lifetimes part = {0};
+    tide_status st = TIDE_OK;
+    for (size_t i = from; i < from + n && st == TIDE_OK; i++) st = add_row(c, i, align_bytes, &part, err);
+    part.n_steps = (int64_t)c->n;
+    if (st == TIDE_OK) st = take(ctx, pass, &part, err);
+    tide_lifetimes_deinit(&part);
+    return st;
+}
+
+tide_status cli_replay_lifetimes_in_parts(const cli_replay_source *s, uint64_t align_bytes, cli_replay_part_fn take,
+                                          void *ctx, tide_error *err) {
+    enum { PART = 4096 };
+    collecting c = {.source = s, .is_list = true};
+    tide_status st = collect_rows(&c, err);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; (i < c.n || i == 0) && st == TIDE_OK; i += PART) // an empty one too
+            st = give_part(&c, i, c.n - i < PART ? c.n - i : PART, align_bytes, pass, take, ctx, err);
+    tide_host_free(c.rows);
     return st;
 }
 
