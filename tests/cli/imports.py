@@ -458,6 +458,31 @@ class Torch(Made):
         self.assertEqual(rows("left", "right"), opened + rows()[3:])
         self.assertEqual(rows("left", "search h a"), rows())  # what is found is opened
 
+        # All closed, and open again as at the begin; what was opened by hand is closed too.
+        self.assertEqual(rows("close-all"), opened[:1])
+        self.assertEqual(rows("close-all", "open"), opened)
+        self.assertEqual(rows("close-all", "close-all"), rows())
+        self.assertEqual(rows("down", "down", "left", "close-all"), opened[:1])
+        self.assertEqual(rows("close-all", "open", "close-all"), opened[:1])
+
+        # One call alone: the selected one, or the heaviest that matches; a row may begin in the middle of another.
+        g = [(level - 1, *rest) for level, *rest in rows()[2:]]
+        self.assertEqual(rows("down", "down", "root"), g)
+        self.assertEqual(rows("down", "down", "root", "root"), rows())
+        self.assertEqual(rows("down", "down", "root", "down", "root"), [(level - 1, *rest) for level, *rest in g[1:2]])
+        self.assertEqual(rows("root ^g"), g)
+        self.assertEqual(rows("root aten::bmm"), [(0, "aten", 64)])
+        self.assertEqual(rows("root ^g", "left"), g[:1])
+        self.assertEqual(rows("root ^g", "left", "search h a"), g)
+        frame = lambda *c: self.ok("tui", path, "--no-state", "--view", "6", "--once", "--size", "100x24", *[x for w in c for x in ("--command", w)]).stdout
+        self.assertIn("9.00 KiB of 41.00 KiB alone", frame("root ^g"))
+        self.assertIn("holds nothing at the cursor", frame("root ^g", "goto 0ns"))
+        _, trace = self.take(snapshot(m))  # without notes
+        for command, says in (("root nowhere", "no call matches 'nowhere'"), ("root (", "cannot read the expression"),
+                              ("search f a.py", "no call matches")):
+            before = ("--command", "root ^g") if command.startswith("search") else ()
+            self.refused(2, "tui", trace, "--no-state", "--view", "6", "--once", *before, "--command", command, says=[says])
+
 
 class Settings(Made):
     """What a report says of other settings of the allocator, of snapshots with hardly anything in them."""
