@@ -939,6 +939,81 @@ class Nsight(Made):
         for args in (["tui", "--once"], ["report", "-o", self.dir / "r.html"], ["trace"]):
             self.ok(args[0], self.dir / "n.sqlite", *args[1:])
 
+    def ranges(self, path, rows, columns=("textId", "domainId"), enums=True, more=()):
+        """NVTX_EVENTS of (start, end, type, thread, text, textId, domain); types by name."""
+        usual = {"NvtxMark": 34, "NvtxPushPopRange": 59, "NvtxStartEndRange": 60, "NvtxDomainCreate": 75, "NvtxCategory": 33}
+        with sqlite3.connect(path) as db:
+            if enums:
+                db.execute("CREATE TABLE ENUM_NSYS_EVENT_TYPE(id INTEGER PRIMARY KEY, name TEXT, label TEXT)")
+                db.executemany("INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES(?, ?, '')", [(k + 500, name) for name, k in usual.items()])
+            db.execute(f"CREATE TABLE NVTX_EVENTS(start, end, eventType, globalTid, text{''.join(', ' + c for c in columns)})")
+            for start, end, what, thread, text, *ids in rows:
+                values = [start, end, usual[what] + 500 * enums, thread, text, *ids[:len(columns)]]
+                db.execute(f"INSERT INTO NVTX_EVENTS VALUES({', '.join('?' * len(values))})", values)
+            for statement in more:
+                db.execute(statement)
+        db.close()
+        return path
+
+    def test_ranges_are_scopes(self):
+        """By thread, the innermost that is open; a call is on its own thread, 77; marks are marks."""
+        here, other = self.PID | 77, self.PID | 78
+        blocks = [(t, self.PID, 0, 4096 * t, 100 + t, 2, 0, None, 5, 0) for t in (10, 25, 35, 45, 60, 90)]
+        blocks.append((26, self.PID, 0, 1 << 40, 7, 2, 0, None, 0, 0))  # of no call: in no range
+        rows = [(0, None, "NvtxDomainCreate", here, "cuBLAS", None, 1), (20, 50, "NvtxPushPopRange", here, "step", None, 0),
+                (30, 40, "NvtxPushPopRange", here, None, 7, 1), (15, 95, "NvtxPushPopRange", other, "elsewhere", None, 0),
+                (55, None, "NvtxStartEndRange", here, "never ended", None, 0), (60, 70, "NvtxStartEndRange", here, "", None, 0),
+                (65, None, "NvtxMark", here, "here", None, 0), (66, None, "NvtxCategory", here, "no range", None, 0),
+                (20, 50, "NvtxPushPopRange", here, "inner", None, 0)]
+        want = [(10, None, None), (25, "inner", "step"), (26, None, None), (35, "cuBLAS: cudaMallocAsync_v11020", "inner"), (45, "inner", "step"),
+                (60, "(no name)", "never ended"), (90, "never ended", None)]
+        query = """SELECT e.t_ns, n.text, m.text FROM event e LEFT JOIN scope s ON s.id = e.scope_id LEFT JOIN name n ON n.id = s.name_id
+                   LEFT JOIN scope p ON p.id = s.parent_id LEFT JOIN name m ON m.id = p.name_id WHERE e.op = 1 ORDER BY e.id"""
+        for enums in (True, False):
+            out = self.dir / "t.db"
+            self.json("import", self.ranges(self.export(blocks), rows, enums=enums), "-o", out, "--force")
+            self.assertEqual(ask(out, query), want)
+            self.assertEqual(self.json("trace", out)["marks"][0]["name"], "here")
+            self.assertEqual(ask(out, "SELECT op, count(*) FROM events WHERE op LIKE 'scope%' GROUP BY 1"), [("scope_enter", 6), ("scope_leave", 5)])
+            self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
+            by = {g["key"]: g["blocks"] for g in self.json("trace", out, "--at", "end", "--by", "scope")["groups"]}
+            self.assertEqual((by["inner"], by["never ended"]), (2, 1))
+        for args in (["tui", "--once"], ["report", "-o", self.dir / "r.html"], ["export", "--to", "chrome-trace", "-o", self.dir / "c.json"]):
+            self.ok(args[0], out, *args[1:])
+        # Older columns; a file without any of them.
+        self.json("import", self.ranges(self.export(blocks), rows[3:5], columns=()), "-o", out, "--force")
+        self.assertEqual([r[1] for r in ask(out, query)], [None] * 5 + ["never ended"] * 2)
+        self.json("import", self.export(blocks), "-o", out, "--force")
+        self.assertEqual({r[1] for r in ask(out, query)}, {None})
+
+    def test_what_runs_on_devices_is_counted(self):
+        path = self.ranges(self.export(self.rows_of_all()), [], more=["CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start)",
+                                                                     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1), (2)",
+                                                                     "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start)",
+                                                                     "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (1)"])
+        self.assertEqual(self.json("import", path, "-o", self.dir / "t.db")["device_work"], 3)
+        self.assertIn("3 kernels, copies and fills", self.ok("import", path, "-o", self.dir / "t.db", "--force").stderr)
+
+    def test_bad_ranges(self):
+        good = (20, 50, "NvtxPushPopRange", self.PID | 77, "step", None, 0)
+        for place, value, says in ((0, -1, "start"), (0, "x", "start"), (0, None, "start"), (1, 19, "end"), (1, "x", "end"), (3, None, "globalTid"),
+                                   (0, 1 << 62, "start")):
+            row = list(good)
+            row[place] = value
+            with self.subTest(place=place, value=value):
+                self.refused(3, "import", self.ranges(self.export(self.rows_of_all()), [good, row]), "-o", self.dir / "t.db", says=[says, "NVTX_EVENTS, row 2"])
+
+    def test_many_ranges(self):
+        """Each within the one before, all on one thread, and as many that overlap: times are in order, and each is left."""
+        n = 3000
+        rows = [(k, 3 * n - k, "NvtxPushPopRange", self.PID | 77, f"r{k}", None, 0) for k in range(n)]
+        rows += [(k, k + n, "NvtxStartEndRange", self.PID | 78, "o", None, 0) for k in range(n)]
+        self.ok("import", self.ranges(self.export([(n, self.PID, 0, 4096, 10, 2, 0, None, 5, 0)]), rows), "-o", self.dir / "t.db")
+        times = ask(self.dir / "t.db", "SELECT t_ns FROM event ORDER BY id")
+        self.assertEqual(len(times), 4 * n + 1)
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(ask(self.dir / "t.db", "SELECT scope FROM events WHERE op = 'alloc'"), [(f"r{n - 1}",)])
+
     def test_bad_exports(self):
         good = (1, self.PID, 0, 4096, 10, 2, 0, None, 0, 0)
         self.refused(3, "import", self.export([], memory=False), "-o", self.dir / "t.db", says=["CUDA_GPU_MEMORY_USAGE_EVENTS", "--cuda-memory-usage=true"])
@@ -981,12 +1056,19 @@ class Nsight(Made):
             live[kinds[kind]] += -size if op else size
             want.append((start, kinds[kind], live[kinds[kind]]))
         got, live = [], collections.Counter()
-        for t_ns, kind, op, size in ask(self.dir / "t.db", "SELECT t_ns, kind, op, requested_bytes FROM events ORDER BY event_id"):
+        for t_ns, kind, op, size in ask(self.dir / "t.db", "SELECT t_ns, kind, op, requested_bytes FROM events WHERE op NOT LIKE 'scope%' ORDER BY event_id"):
             live[kind] += size if op == "alloc" else -size
             got.append((t_ns, kind, live[kind]))
         self.assertEqual(got, want)
         self.assertEqual((said["events"], said["unknown_frees"], said["contradictions"]), (21, 0, 0))
-        self.assertEqual({a for a, in ask(self.dir / "t.db", "SELECT DISTINCT allocator FROM events")}, {"cudaHostAlloc", "cudaMalloc", "module"})
+        self.assertEqual({a for a, in ask(self.dir / "t.db", "SELECT DISTINCT allocator FROM events WHERE op = 'alloc'")}, {"cudaHostAlloc", "cudaMalloc", "module"})
+        inside = ask(path, """SELECT e.start FROM CUDA_GPU_MEMORY_USAGE_EVENTS e JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)
+            JOIN NVTX_EVENTS n ON n.eventType = 59 AND n.globalTid = r.globalTid AND e.start BETWEEN n.start AND n.end
+            WHERE e.memoryOperationType = 0 ORDER BY 1""")
+        self.assertEqual(len(inside), 3)
+        self.assertEqual(ask(self.dir / "t.db", "SELECT t_ns FROM events WHERE scope = 'cuBLAS: cublasCreate_v2' AND op = 'alloc' ORDER BY 1"), inside)
+        self.assertEqual(said["device_work"], sum(n for n, in ask(path, """SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL UNION ALL
+            SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY UNION ALL SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMSET""")))
 
 
 class Heaptrack(Made):
