@@ -958,15 +958,16 @@ class Nsight(Made):
     def test_ranges_are_scopes(self):
         """By thread, the innermost that is open; a call is on its own thread, 77; marks are marks."""
         here, other = self.PID | 77, self.PID | 78
-        blocks = [(t, self.PID, 0, 4096 * t, 100 + t, 2, 0, None, 5, 0) for t in (10, 25, 35, 45, 60, 90)]
+        blocks = [(t, self.PID, 0, 4096 * t, 100 + t, 2, 0, None, 5, 0) for t in (10, 25, 35, 45, 60, 82, 85, 90)]
         blocks.append((26, self.PID, 0, 1 << 40, 7, 2, 0, None, 0, 0))  # of no call: in no range
         rows = [(0, None, "NvtxDomainCreate", here, "cuBLAS", None, 1), (20, 50, "NvtxPushPopRange", here, "step", None, 0),
                 (30, 40, "NvtxPushPopRange", here, None, 7, 1), (15, 95, "NvtxPushPopRange", other, "elsewhere", None, 0),
                 (55, None, "NvtxStartEndRange", here, "never ended", None, 0), (60, 70, "NvtxStartEndRange", here, "", None, 0),
                 (65, None, "NvtxMark", here, "here", None, 0), (66, None, "NvtxCategory", here, "no range", None, 0),
-                (20, 50, "NvtxPushPopRange", here, "inner", None, 0)]
+                (20, 50, "NvtxPushPopRange", here, "inner", None, 0),
+                (80, 83, "NvtxPushPopRange", here, "short", None, 0), (80, 88, "NvtxPushPopRange", here, "long", None, 0)]
         want = [(10, None, None), (25, "inner", "step"), (26, None, None), (35, "cuBLAS: cudaMallocAsync_v11020", "inner"), (45, "inner", "step"),
-                (60, "(no name)", "never ended"), (90, "never ended", None)]
+                (60, "(no name)", "never ended"), (82, "short", "long"), (85, "long", "never ended"), (90, "never ended", None)]
         query = """SELECT e.t_ns, n.text, m.text FROM event e LEFT JOIN scope s ON s.id = e.scope_id LEFT JOIN name n ON n.id = s.name_id
                    LEFT JOIN scope p ON p.id = s.parent_id LEFT JOIN name m ON m.id = p.name_id WHERE e.op = 1 ORDER BY e.id"""
         for enums in (True, False):
@@ -974,7 +975,7 @@ class Nsight(Made):
             self.json("import", self.ranges(self.export(blocks), rows, enums=enums), "-o", out, "--force")
             self.assertEqual(ask(out, query), want)
             self.assertEqual(self.json("trace", out)["marks"][0]["name"], "here")
-            self.assertEqual(ask(out, "SELECT op, count(*) FROM events WHERE op LIKE 'scope%' GROUP BY 1"), [("scope_enter", 6), ("scope_leave", 5)])
+            self.assertEqual(ask(out, "SELECT op, count(*) FROM events WHERE op LIKE 'scope%' GROUP BY 1"), [("scope_enter", 8), ("scope_leave", 7)])
             self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
             by = {g["key"]: g["blocks"] for g in self.json("trace", out, "--at", "end", "--by", "scope")["groups"]}
             self.assertEqual((by["inner"], by["never ended"]), (2, 1))
@@ -982,7 +983,7 @@ class Nsight(Made):
             self.ok(args[0], out, *args[1:])
         # Older columns; a file without any of them.
         self.json("import", self.ranges(self.export(blocks), rows[3:5], columns=()), "-o", out, "--force")
-        self.assertEqual([r[1] for r in ask(out, query)], [None] * 5 + ["never ended"] * 2)
+        self.assertEqual([r[1] for r in ask(out, query)], [None] * 5 + ["never ended"] * 4)
         self.json("import", self.export(blocks), "-o", out, "--force")
         self.assertEqual({r[1] for r in ask(out, query)}, {None})
 
