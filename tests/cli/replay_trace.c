@@ -10,6 +10,8 @@
 //     replay_trace many TRACE      20000 allocations, of 500 live blocks at most, in an order that a generator decides
 //     replay_trace some TRACE      1000 of 100, the same way
 //     replay_trace aligned TRACE   the same of the allocator cpu, each aligned to 256
+//     replay_trace asked TRACE     a block whose free is requested at the begin and completed at the end, and so many
+//                                  between that of 8 MiB the oldest events are dropped; for merge.py
 //     replay_trace oom TRACE       a request that failed
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +90,13 @@ static void put_all(source *s, const char *what) {
         s->allocator = "cpu";
         generated(s, 1000, 100);
     }
+    if (strcmp(what, "asked") == 0) {
+        const uint64_t first = 1000000;
+        put(s, TIDE_MEM_ALLOC, first, 4000, 0);
+        put(s, TIDE_MEM_FREE_REQUESTED, first, 4000, 0);
+        generated(s, 150000, 100);
+        put(s, TIDE_MEM_FREE_COMPLETED, first, 4000, 0);
+    }
     if (strcmp(what, "frees") == 0)
         for (uint64_t i = 1; i <= 3; i++) put(s, TIDE_MEM_FREE_COMPLETED, i, 64, 0);
     if (strcmp(what, "twice") == 0)
@@ -106,7 +115,8 @@ static void put_all(source *s, const char *what) {
 
 static tide_status record(const char *what, const char *path, tide_error *err) {
     tide_recorder *recorder = NULL;
-    TIDE_TRY(tide_recorder_open(path, &(tide_recorder_options){0}, &recorder, err));
+    const tide_recorder_options limited = {.form = TIDE_RECORD_ROWS, .max_bytes = 8 << 20}, usual = {0};
+    TIDE_TRY(tide_recorder_open(path, strcmp(what, "asked") == 0 ? &limited : &usual, &recorder, err));
     source s = {.observer = tide_recorder_observer(recorder), .now_ns = 1000000, .allocator = "arena"};
     put_all(&s, what);
     return tide_recorder_close(recorder, err);
