@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/planning.h"
+#include "cli/replay.h"
 #include "core/base/output.h"
 #include "reports/chrome_trace.h"
 #include "reports/torch_export.h"
@@ -155,6 +156,53 @@ static tide_status write_text(cli_input *in, const options *o, tide_error *err) 
     return st;
 }
 
+// ---- a trace without runs: its blocks, in parts ----
+
+typedef struct listing {
+    tide_lifetimes_csv csv;
+    tide_output *out;
+    tide_text text;
+} listing;
+
+static tide_status list_part(void *ctx, int pass, const tide_lifetimes *part, tide_error *err) {
+    listing *l = ctx;
+    if (pass == 0) return tide_lifetimes_csv_note(&l->csv, part, err);
+    l->text.len = 0;
+    TIDE_TRY(tide_lifetimes_csv_add(&l->csv, part, &l->text, err));
+    return tide_output_put(l->out, l->text.data, l->text.len, err);
+}
+
+static tide_status list_blocks(const char *path, tide_trace *trace, const options *o, tide_error *err) {
+    cli_replay_source source = {.trace = trace, .path = path};
+    listing l = {0};
+    TIDE_TRY(cli_replay_source_open(&source, err));
+    TIDE_TRY(tide_output_open(o->out, &l.out, err));
+    tide_status st = cli_replay_lifetimes_in_parts(&source, o->planning.align_bytes, list_part, &l, err);
+    tide_text_deinit(&l.text);
+    if (st == TIDE_OK) return tide_output_end(l.out, err);
+    tide_output_drop(l.out);
+    return st;
+}
+
+/// *done: it had no runs, and its blocks are written.
+static tide_status write_blocks(const cli_input *in, const options *o, bool *done, tide_error *err) {
+    tide_trace *trace;
+    tide_trace_info info;
+    TIDE_TRY(cli_trace_open(in->path, &trace, err));
+    tide_status st = tide_trace_get_info(trace, &info, err);
+    *done = st == TIDE_OK && info.n_runs == 0;
+    if (*done) st = list_blocks(in->path, trace, o, err);
+    tide_trace_close(trace);
+    return st;
+}
+
+static tide_status write_list(cli_input *in, const options *o, tide_error *err) {
+    bool done = false;
+    if (in->kind == CLI_INPUT_TRACE && o->form->write == to_csv && !o->with_offsets)
+        TIDE_TRY(write_blocks(in, o, &done, err));
+    return done ? TIDE_OK : write_text(in, o, err);
+}
+
 /// What the form does not hold as the trace has it.
 static void tell_of_torch(const tide_torch_export_report *r) {
     if (r->n_moved > 0)
@@ -221,7 +269,7 @@ static int export_file(const char *path, const options *o) {
         cli_input_close(&in);
         return cli_usage(&cli_command_export, "--run, --whole: '%s' is %s, and only a trace has runs", path, kind);
     }
-    const tide_status st = !has_times(o->form)          ? write_text(&in, o, &err)
+    const tide_status st = !has_times(o->form)          ? write_list(&in, o, &err)
                            : in.kind == CLI_INPUT_TRACE ? write_trace(&in, o, &err)
                                                         : write_plan(&in, o, &err);
     cli_input_close(&in);

@@ -63,6 +63,10 @@ static void print_doubts(const tide_import_report *r) {
     if (r->n_unknown_frees > 0)
         fprintf(stderr, "note: %" PRIu64 " frees of blocks whose allocation is not in the file were left out\n",
                 r->n_unknown_frees);
+    if (r->n_left_out > 0)
+        fprintf(stderr,
+                "note: %" PRIu64 " kernels, copies and fills of devices were left out: a trace has no place for them\n",
+                r->n_left_out);
     if (r->n_native_frames > 0)
         fprintf(stderr, "note: %" PRIu64 " frames of native code were left out: call stacks have those of Python\n",
                 r->n_native_frames);
@@ -106,6 +110,7 @@ static int print_json(const char *path, const char *out, const tide_import_repor
     tide_json_u64(&j, "unknown_events", r->n_unknown);
     tide_json_u64(&j, "events_without_time", r->n_without_time);
     tide_json_u64(&j, "unknown_frees", r->n_unknown_frees);
+    tide_json_u64(&j, "device_work", r->n_left_out);
     tide_json_u64(&j, "native_frames", r->n_native_frames);
     tide_json_u64(&j, "python_objects", r->n_objects);
     tide_json_u64(&j, "contradictions", r->n_contradictions);

@@ -26,6 +26,7 @@ static const char help[] =
     "                      `tidemark allocators --device D` lists them\n"
     "                      pytorch, on sim, takes PyTorch's settings: pytorch:max_split_size=512MiB,\n"
     "                      roundup_power2_divisions=4,garbage_collection_threshold=0.8,expandable_segments\n"
+    "                      as_recorded: those that the trace names, one for each process, device and kind\n"
     "  --strategy S        plan the same blocks too, as if all were known before: what the best placement needs\n"
     "                      (search, greedy_by_size, …; may be repeated)\n"
     "  --run N             the blocks of run N and what was alive when it began (default: the whole trace)\n"
@@ -41,8 +42,9 @@ static const char help[] =
     "blocks, rounding included), reserved (taken from the system). Idle is reserved and not active, rounding active\n"
     "and not requested, at the first peak of what was requested; worst: when any block was given. Of a plan\n"
     "(--strategy) active is the lower bound.\n"
-    "pytorch begins with the segments that a snapshot tells of, empties its cache when the program did, and says\n"
-    "where it has not reserved what was recorded.\n"
+    "pytorch, of which each process, device and private pool has its own, begins with the segments that a snapshot\n"
+    "tells of. It and as_recorded empty their caches when the program did, and say where they have not reserved what\n"
+    "was recorded.\n"
     "Example: tidemark replay --limit 64MiB trace.db\n"
     "         tidemark replay --allocator pytorch,pytorch:expandable_segments --strategy search snapshot.pickle\n";
 
@@ -125,6 +127,10 @@ static int try_names(options *o) {
     for (size_t i = 0; i < o->n_names; i++) {
         tide_error err = TIDE_ERROR_INIT;
         tide_allocator *a = NULL;
+        if (strcmp(o->names[i], CLI_REPLAY_AS_RECORDED) == 0) { // the trace says which: told when a block needs one
+            o->names[n++] = o->names[i];
+            continue;
+        }
         const tide_status st = tide_allocator_create_on(o->device, o->names[i], &a, &err);
         tide_allocator_unref(a);
         if (st == TIDE_OK)
@@ -146,15 +152,17 @@ static int try_names(options *o) {
 static tide_status replay_all(const options *o, cli_replay_report *r, tide_recorder *recorder, tide_error *record_error,
                               tide_error *err) {
     if (tide_sim_device_is(o->device)) tide_sim_device_set_bytes(o->limit_bytes);
-    const cli_replay_options how = {.device = o->device,
-                                    .check = o->check,
-                                    .limit_bytes = o->limit_bytes,
-                                    .recorder = recorder,
-                                    .record_error = record_error};
+    cli_replay_options how = {.device = o->device,
+                              .check = o->check,
+                              .limit_bytes = o->limit_bytes,
+                              .recorder = recorder,
+                              .record_error = record_error};
     TIDE_TRY(TIDE_NEW(&r->results, o->n_names, err, "for the results of a replay"));
-    TIDE_TRY(cli_replay_count(&r->source, &r->recorded, err));
-    for (; r->n_results < o->n_names; r->n_results++)
+    if (o->n_names == 0) TIDE_TRY(cli_replay_count(&r->source, &r->recorded, err));
+    for (; r->n_results < o->n_names; r->n_results++) {
+        how.count = r->n_results == 0 ? &r->recorded : NULL; // in one pass with the first replay
         TIDE_TRY(cli_replay_with(&r->source, &how, o->names[r->n_results], &r->results[r->n_results], err));
+    }
     TIDE_TRY(TIDE_NEW(&r->plans, o->n_strategies + 1, err, "for the plans of a replay"));
     for (; r->n_plans < o->n_strategies; r->n_plans++)
         TIDE_TRY(cli_replay_plan_make(&r->source, o->strategies[r->n_plans], &r->plans[r->n_plans], err));
@@ -278,9 +286,14 @@ static bool take(options *o, int c) {
 static tide_status settle_device(options *o, tide_trace *t, tide_error *err) {
     char format[32] = "";
     bool is_simulated = false;
-    for (size_t i = 0; i < o->n_names && !o->has_device; i++) is_simulated = is_simulated || is_pytorch(o->names[i]);
-    if (!o->has_device && !o->is_named && tide_trace_meta(t, "imported_format", format, sizeof format, NULL) == TIDE_OK)
-        is_simulated = format[0] != '\0';
+    bool follows_trace = !o->is_named; // nothing that is named says where
+    for (size_t i = 0; i < o->n_names && !o->has_device; i++) {
+        is_simulated = is_simulated || is_pytorch(o->names[i]);
+        follows_trace = follows_trace || strcmp(o->names[i], CLI_REPLAY_AS_RECORDED) == 0;
+    }
+    if (!o->has_device && follows_trace &&
+        tide_trace_meta(t, "imported_format", format, sizeof format, NULL) == TIDE_OK)
+        is_simulated = is_simulated || format[0] != '\0';
     if (is_simulated) TIDE_TRY(tide_sim_device_open(&o->device, err));
     TIDE_TRY(tide_device_load(o->device, err));
     return o->is_named ? TIDE_OK : take_default_names(o, err);

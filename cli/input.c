@@ -146,12 +146,34 @@ void cli_input_close(cli_input *in) {
     in->len = 0;
 }
 
+/// What a file that is no trace is instead, in the place of `err`; it stays where that is not known.
+static tide_status say_what_it_is(const char *path, tide_error *err) {
+    cli_input in;
+    if (strcmp(path, "-") == 0 || cli_input_open(path, &in, NULL) != TIDE_OK) return TIDE_ERR_BAD_INPUT;
+    // A text of any other kind is taken for CSV.
+    if (in.kind != CLI_INPUT_TRACE && in.kind != CLI_INPUT_LIFETIMES) {
+        tide_error_clear(err);
+        (void)TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' is %s, and not a tidemark trace: nothing was recorded", path,
+                        cli_input_name(&in));
+        tide_error_where(err, "%s", path);
+        if (in.kind == CLI_INPUT_PLAN)
+            tide_error_hint(err, "tidemark run --plan PLAN -o trace.db MODEL records a run of it");
+        else if (in.kind == CLI_INPUT_ONNX || in.kind == CLI_INPUT_GRAPH)
+            tide_error_hint(err, "tidemark run -o trace.db MODEL records a run of it");
+        else
+            tide_error_hint(err, "tidemark plan, tui and report read it");
+    }
+    cli_input_close(&in);
+    return TIDE_ERR_BAD_INPUT;
+}
+
 tide_status cli_trace_open(const char *path, tide_trace **out, tide_error *err) {
     TIDE_TRY(cli_trace_path(path, &path, err));
     cli_log_notes(true);
     tide_trace *t = NULL;
     tide_status st = tide_trace_open(path, &t, err);
     cli_log_notes(false);
+    if (st == TIDE_ERR_BAD_INPUT && !cli_input_is_trace(path)) return say_what_it_is(path, err);
     TIDE_TRY(st);
     tide_trace_hold(t);
     st = tide_trace_refresh(t, NULL, err);

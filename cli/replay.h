@@ -14,7 +14,6 @@
 #define TIDE_CLI_REPLAY_H
 
 #include "cli/cli.h"
-#include "core/base/map.h"
 #include "profiler/moments.h"
 #include "tidemark/plan.h"
 #include "tidemark/record.h"
@@ -43,36 +42,35 @@ tide_status cli_replay_source_open(cli_replay_source *s, tide_error *err) TIDE_N
 /// The kind of that name; false: there is none.
 bool cli_replay_kind_of(const char *name, tide_memory_kind *out);
 
-typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_trace_event *e, tide_error *err);
+/// What the trace says of blocks that are alive: numbers from 0 on, of those that have ended used again.
+#define CLI_REPLAY_NO_SLOT SIZE_MAX
+/**
+ * @param op    TIDE_MEM_ALLOC; TIDE_MEM_FREE_COMPLETED, also for each block that a pool_discard ends; a segment's;
+ *              TIDE_MEM_OOM
+ * @param slot  of the block; CLI_REPLAY_NO_SLOT: of a block that is alive already, or not alive, or of no block
+ */
+typedef tide_status (*cli_replay_fn)(void *ctx, tide_memory_op op, const tide_trace_event *e, size_t slot,
+                                     tide_error *err);
 /// First an alloc for each block that is alive when it begins, then every event of a block, a segment or a request that
-/// failed. Memory: a few thousand events.
+/// failed. Memory: a few thousand events, and 64 bytes for each block that is alive.
 tide_status cli_replay_each(const cli_replay_source *s, cli_replay_fn fn, void *ctx, tide_error *err) TIDE_NODISCARD;
-/// What a memory snapshot of PyTorch begins with: the segments and blocks of one device that were there before, all at
-/// the first moment. Zero-initialise.
+/// Which events of a trace are what a memory snapshot of PyTorch begins with: the segments and blocks of each device
+/// that were there before, all at the first moment of their process. Zero-initialise.
 typedef struct cli_replay_before {
-    bool is_over, has_block; ///< all segments come before the first block
-    const char *device;
-    uint64_t begin_ns;
+    struct cli_replay_begin {
+        uint32_t process;
+        const char *device;      ///< text of the trace
+        uint64_t begin_ns;       ///< of the process
+        bool is_over, has_block; ///< all segments come before the first block
+    } * items;                   ///< [n], owned
+    size_t n, cap, latest;
 } cli_replay_before;
-/// Whether the next event is part of it. In the order of the trace; the same event may be asked about again.
-bool cli_replay_is_before(cli_replay_before *b, tide_memory_op op, const tide_trace_event *e);
-
-/// How an entry of a map of live blocks begins.
-typedef struct cli_replay_held {
-    uint64_t key;
-    uint64_t address; ///< in the recorded program
-    const char *device;
-    uint32_t process;
-} cli_replay_held;
-/// Number of a block in the whole trace; never 0.
-static inline uint64_t cli_replay_key(const tide_trace_event *e) { return e->block_id + 1; }
-static inline cli_replay_held cli_replay_held_of(const tide_trace_event *e) {
-    return (cli_replay_held){
-        .key = cli_replay_key(e), .address = e->address, .device = e->device, .process = e->process};
-}
-/// Keys of the blocks in `live` that a pool_discard ends; *keys [*n] is owned: tide_host_free.
-tide_status cli_replay_discarded(const tide_map *live, const tide_trace_event *e, uint64_t **keys, size_t *n,
+/// *out: whether the next event is part of it. In the order of the trace, each event once. TIDE_ERR_NOMEM
+tide_status cli_replay_is_before(cli_replay_before *b, tide_memory_op op, const tide_trace_event *e, bool *out,
                                  tide_error *err) TIDE_NODISCARD;
+void cli_replay_before_deinit(cli_replay_before *b);
+/// Whether it is of PyTorch's allocator, or of a private pool of that.
+bool cli_replay_is_pytorch(const tide_trace_event *e);
 
 /// Sums at a moment.
 typedef struct cli_replay_moment {
@@ -98,6 +96,14 @@ typedef struct cli_replay_recorded {
     uint64_t end_reserved_bytes;   ///< after the last event
 } cli_replay_recorded;
 tide_status cli_replay_count(const cli_replay_source *s, cli_replay_recorded *out, tide_error *err) TIDE_NODISCARD;
+/// The same in a pass of another's: open, one event after the other, close. TIDE_ERR_NOMEM
+typedef struct cli_replay_counting cli_replay_counting;
+tide_status cli_replay_counting_open(const cli_replay_source *s, cli_replay_recorded *out, cli_replay_counting **c,
+                                     tide_error *err) TIDE_NODISCARD;
+tide_status cli_replay_counting_event(cli_replay_counting *c, tide_memory_op op, const tide_trace_event *e, size_t slot,
+                                      tide_error *err) TIDE_NODISCARD;
+/// Takes NULL. With it *out is whole.
+void cli_replay_counting_close(cli_replay_counting *c);
 
 // ---- times ----
 
@@ -137,17 +143,16 @@ typedef struct cli_replay_failure {
     char why[512]; ///< the allocator's words
 } cli_replay_failure;
 
-/// A moment at which a replay had not reserved what was recorded.
+/// A moment at which an allocator of a replay had not reserved what the recorded one had.
 typedef struct cli_replay_apart {
     uint64_t event, recorded_bytes, replayed_bytes;
 } cli_replay_apart;
-/// A replay of a trace of PyTorch beside what was recorded.
+/// A replay beside what was recorded: with the allocator pytorch, or as_recorded.
 typedef struct cli_replay_like {
     uint64_t n_adopted, adopted_bytes; ///< segments that it began with
     uint64_t n_emptied;                ///< times that it gave back what it kept, as the recorded program did
     uint64_t n_moments, n_apart;       ///< compared; of these not the same. 0: not compared
     cli_replay_apart first, worst;     ///< with n_apart > 0
-    bool is_mixed;                     ///< blocks of several devices were asked of one
 } cli_replay_like;
 
 typedef struct cli_replay_result {
@@ -173,9 +178,10 @@ typedef struct cli_replay_result {
 typedef struct cli_replay_options {
     tide_device device;
     bool check;
-    uint64_t limit_bytes;     ///< that may be reserved; 0: all there is
-    tide_recorder *recorder;  ///< records the replay; NULL: none
-    tide_error *record_error; ///< with a recorder: the first error of recording, which does not end the replay
+    uint64_t limit_bytes;       ///< that may be reserved; 0: all there is
+    tide_recorder *recorder;    ///< records the replay; NULL: none
+    cli_replay_recorded *count; ///< counted in the same pass; NULL: not
+    tide_error *record_error;   ///< with a recorder: the first error of recording, which does not end the replay
 } cli_replay_options;
 /// Those that a trace is replayed with when none is named: `max` at most into `names`, static texts. @return how many
 size_t cli_replay_default_allocators(tide_device device, const char **names, size_t max);
@@ -183,10 +189,11 @@ size_t cli_replay_default_allocators(tide_device device, const char **names, siz
 /// error ends it.
 tide_status cli_replay_run(const cli_replay_source *s, const cli_replay_options *o, const char *name, tide_allocator *a,
                            cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
-/// The same with an allocator of that name, made for it: "pytorch" has the settings of the recorded program. What
-/// tide_allocator_create_on returns.
+/// The same with allocators of that name, made for it: "pytorch" has the settings of the recorded program, and
+/// CLI_REPLAY_AS_RECORDED are those that the trace names. What tide_allocator_create_on returns.
 tide_status cli_replay_with(const cli_replay_source *s, const cli_replay_options *o, const char *name,
                             cli_replay_result *out, tide_error *err) TIDE_NODISCARD;
+#define CLI_REPLAY_AS_RECORDED "as_recorded"
 
 // ---- a plan of the same blocks ----
 
@@ -210,28 +217,11 @@ tide_status cli_replay_plan_make(const cli_replay_source *s, const tide_strategy
 /// given. `out` is overwritten. TIDE_ERR_NOMEM, and what reading a trace returns.
 tide_status cli_replay_lifetimes(const cli_replay_source *s, uint64_t align_bytes, tide_lifetimes *out,
                                  tide_error *err) TIDE_NODISCARD;
-
-// ---- beside what PyTorch did ----
-
-/// Of one replay.
-typedef struct cli_replay_beside {
-    tide_allocator *allocator; ///< borrowed; not one around it
-    cli_replay_like *out;
-    bool is_pytorch, adopts;
-    cli_replay_before before;
-    bool is_emptying;  ///< the event before gave a segment back
-    bool has_segments; ///< PyTorch's
-    uint64_t reserved_bytes;
-} cli_replay_beside;
-void cli_replay_beside_open(cli_replay_beside *b, const cli_replay_source *s, tide_allocator *a, const char *name,
-                            cli_replay_like *out);
-/// A segment came or went. @param stream  of the device, in the place of the event's
-tide_status cli_replay_beside_segment(cli_replay_beside *b, tide_memory_op op, const tide_trace_event *e,
-                                      tide_stream_id stream, tide_error *err) TIDE_NODISCARD;
-/// A block is asked for next.
-void cli_replay_beside_alloc(cli_replay_beside *b, const tide_trace_event *e);
-/// A block was given or freed.
-void cli_replay_beside_compare(cli_replay_beside *b, tide_memory_op op, const tide_trace_event *e);
+/// The same in parts of some thousands, the first ones first, so that the whole is never held: 40 bytes for each block.
+/// All of them come twice, `pass` 0 and 1. A part is borrowed for the call; its steps are those of the whole.
+typedef tide_status (*cli_replay_part_fn)(void *ctx, int pass, const tide_lifetimes *part, tide_error *err);
+tide_status cli_replay_lifetimes_in_parts(const cli_replay_source *s, uint64_t align_bytes, cli_replay_part_fn take,
+                                          void *ctx, tide_error *err) TIDE_NODISCARD;
 
 /// What reading the clock twice takes: part of every time.
 uint64_t cli_replay_clock_ns(void);

@@ -203,9 +203,10 @@ static void print_wrong(const cli_replay_result *r) {
 
 /// Why a replay has not reserved what was recorded.
 static const char *why_apart(const cli_replay_report *r, const cli_replay_result *result) {
-    if (strcmp(result->allocator, "pytorch") != 0) return "it has settings of its own";
-    if (result->like.is_mixed) return "blocks of several devices are asked of one: --of chooses a device";
+    if (strncmp(result->allocator, "pytorch:", 8) == 0) return "it has settings of its own";
     if (r->limit_bytes > 0) return "it has the memory of --limit";
+    if (strcmp(result->allocator, CLI_REPLAY_AS_RECORDED) == 0 && result->like.n_adopted == 0)
+        return "the recorded allocators had other options or alignments, or a stream gave a block back later";
     if (result->like.n_adopted == 0) return "it did not begin with the segments that were there";
     return "the recorded program had other settings, or the driver put segments in another order";
 }
@@ -225,11 +226,11 @@ static void print_settings(const cli_replay_report *r, const cli_replay_result *
 static void print_like(const cli_replay_report *r, const cli_replay_result *result) {
     const cli_replay_like *l = &result->like;
     char a[24], b[24], c[24];
-    if (l->n_moments > 0 && strcmp(result->allocator, "pytorch") != 0) {
+    if (l->n_moments > 0 && strncmp(result->allocator, "pytorch:", 8) == 0) {
         print_settings(r, result);
         return;
     }
-    if (r->source.settings[0] != '\0')
+    if (l->n_moments > 0 && r->source.settings[0] != '\0')
         printf("%s: with the settings of the recorded program: %s\n", result->allocator, r->source.settings);
     if (l->n_adopted > 0)
         printf("%s: begins with the %" PRIu64 " segment%s of before (%s), and the blocks in %s\n", result->allocator,
@@ -265,6 +266,24 @@ static void print_plan(const cli_replay_report *r, const cli_replay_plan *p) {
     putchar('\n');
 }
 
+/// Which of the replays gave back what they kept when the recorded program did.
+static void print_emptied(const cli_replay_report *r) {
+    uint64_t most = 0;
+    for (size_t i = 0; i < r->n_results; i++)
+        if (r->results[i].like.n_emptied > most) most = r->results[i].like.n_emptied;
+    if (most == 0) return;
+    printf("the recorded program gave back what was kept %" PRIu64
+           " time%s (empty_cache, out of memory, or the end of an allocator); so did",
+           most, most == 1 ? "" : "s");
+    const char *before = " ";
+    for (size_t i = 0; i < r->n_results; i++) {
+        if (r->results[i].like.n_emptied == 0) continue;
+        printf("%s%s", before, r->results[i].allocator);
+        before = ", ";
+    }
+    putchar('\n');
+}
+
 static void print_limit(const cli_replay_report *r) {
     char a[24];
     printf("\nlimit %s:", tide_format_bytes(r->limit_bytes, a, sizeof a));
@@ -286,11 +305,7 @@ void cli_replay_print(const cli_replay_report *r) {
     print_table(r, call_columns, sizeof call_columns / sizeof call_columns[0], 0);
     for (size_t i = 0; i < r->n_results; i++) print_like(r, &r->results[i]);
     for (size_t i = 0; i < r->n_plans; i++) print_plan(r, &r->plans[i]);
-    if (r->n_results > 0 && r->results[0].like.n_emptied > 0)
-        printf("the recorded program gave back what was kept %" PRIu64
-               " time%s (empty_cache, or out of memory): all of "
-               "these do too\n",
-               r->results[0].like.n_emptied, r->results[0].like.n_emptied == 1 ? "" : "s");
+    print_emptied(r);
     if (r->limit_bytes > 0) print_limit(r);
     for (size_t i = 0; i < r->n_results; i++) {
         if (r->results[i].n_failed > 0) print_failure(&r->results[i]);

@@ -7,6 +7,7 @@
 //     (best placement)           what a plan needs that knows all blocks before
 #include "cli/replay_settings.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@ static const struct {
     {"garbage_collection_threshold:0.8", "pytorch:garbage_collection_threshold=0.8", WITH_CAPACITY},
 };
 enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
+static_assert((int)N_SETTINGS < (int)TIDE_REPORT_MAX_SETTINGS, "with a placement they have room");
 
 static bool is_snapshot(tide_trace *t) {
     char format[64] = "";
@@ -76,17 +78,13 @@ static tide_report_setting *add_row(trying *t, int is, const char *name) {
     tide_report_setting *row = &t->out->rows[t->out->n++];
     *row = (tide_report_setting){.is = is, .recorded_bytes = t->recorded.reserved_peak_bytes};
     snprintf(row->name, sizeof row->name, "%s", name);
+    snprintf(row->device, sizeof row->device, "%s", t->source.of_device);
     return row;
 }
 
 static tide_status try_setting(trying *t, size_t i, tide_error *err) {
     cli_replay_result r = {0};
     TIDE_TRY(cli_replay_with(&t->source, &t->how, settings[i].allocator, &r, err));
-    if (r.like.is_mixed) {
-        snprintf(t->out->why_not, sizeof t->out->why_not,
-                 "Not tried for several devices at once: tidemark replay --of cuda:0 --allocator pytorch:… does it.");
-        return TIDE_OK;
-    }
     const bool is_other = i > 0;
     tide_report_setting *row = add_row(t, is_other ? TIDE_SETTING_OTHER : TIDE_SETTING_RECORDED, settings[i].name);
     row->reserved_bytes = r.n_failed > 0 ? TIDE_UNKNOWN_BYTES : is_other ? r.reserved_peak_bytes : row->recorded_bytes;
@@ -110,15 +108,39 @@ static tide_status try_placement(trying *t, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status try_all(trying *t, tide_error *err) {
+static tide_status try_device(trying *t, const char *device, tide_error *err) {
+    t->source.of_device = device;
     TIDE_TRY(cli_replay_source_open(&t->source, err));
     TIDE_TRY(cli_replay_count(&t->source, &t->recorded, err));
     if (t->recorded.n_segments == 0 || t->recorded.reserved_peak_bytes == TIDE_UNKNOWN_BYTES) return TIDE_OK;
-    for (size_t i = 0; i < N_SETTINGS && t->out->why_not[0] == '\0'; i++)
+    for (size_t i = 0; i < N_SETTINGS; i++)
         if (settings[i].when == ALWAYS || (settings[i].when == WITH_CAPACITY && t->how.limit_bytes > 0) ||
             (settings[i].when == WITH_SETTINGS && t->source.settings[0] != '\0'))
             TIDE_TRY(try_setting(t, i, err));
-    return t->out->why_not[0] == '\0' ? try_placement(t, err) : TIDE_OK;
+    return try_placement(t, err);
+}
+
+static bool is_new(const tide_trace_kind *kinds, size_t i) {
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(kinds[k].device, kinds[i].device) == 0) return false;
+    return true;
+}
+
+/// Each device has an allocator of its own, and its own memory.
+static tide_status try_all(trying *t, tide_error *err) {
+    tide_trace_kind *kinds = NULL;
+    size_t n = 0, n_devices = 0;
+    TIDE_TRY(tide_trace_kinds(t->source.trace, 0, &kinds, &n, err));
+    for (size_t i = 0; i < n; i++) n_devices += is_new(kinds, i);
+    tide_status st = TIDE_OK;
+    if (n_devices > TIDE_REPORT_MAX_SETTING_DEVICES)
+        snprintf(t->out->why_not, sizeof t->out->why_not,
+                 "Not tried for more than %d devices: tidemark replay --of cuda:0 --allocator pytorch:… does it.",
+                 TIDE_REPORT_MAX_SETTING_DEVICES);
+    for (size_t i = 0; i < n && st == TIDE_OK && t->out->why_not[0] == '\0'; i++)
+        if (is_new(kinds, i)) st = try_device(t, kinds[i].device, err);
+    tide_trace_kinds_free(kinds);
+    return st;
 }
 
 tide_status cli_replay_settings_try(tide_trace *trace, const char *path, uint64_t capacity_bytes,

@@ -15,9 +15,10 @@
 typedef struct writer {
     const tide_lifetimes *lt;
     const tide_memory_plan *plan; // NULL: offsets are those that were given
-    bool has[TIDE_N_CSV_COLUMNS];
+    bool *has;                    // [TIDE_N_CSV_COLUMNS]
     tide_text *out;
 } writer;
+_Static_assert((int)TIDE_N_CSV_COLUMNS <= (int)(sizeof((tide_lifetimes_csv){0}.has) / sizeof(bool)), "they have room");
 
 // ---- names ----
 
@@ -158,7 +159,7 @@ static void add_cell(const writer *w, tide_csv_column column, size_t i) {
     }
 }
 
-static void add_rows(const writer *w) {
+static void add_heading(const writer *w) {
     const char *comma = "";
     for (int k = 0; k < TIDE_N_CSV_COLUMNS; k++) {
         if (!w->has[k]) continue;
@@ -166,8 +167,11 @@ static void add_rows(const writer *w) {
         comma = ",";
     }
     tide_text_add(w->out, "\n");
+}
+
+static void add_rows(const writer *w) {
     for (size_t i = 0; i < w->lt->n; i++) {
-        comma = "";
+        const char *comma = "";
         for (int k = 0; k < TIDE_N_CSV_COLUMNS; k++) {
             if (!w->has[k]) continue;
             tide_text_add(w->out, comma);
@@ -180,18 +184,40 @@ static void add_rows(const writer *w) {
 
 /// Append a finished text to `out`, or fail where memory ran out; `own` is freed either way.
 static tide_status hand_over(tide_text *own, tide_text *out, tide_error *err) {
+    if (out->len == 0 && !own->failed) { // most texts are long: not twice
+        tide_text_deinit(out);
+        *out = *own;
+        return TIDE_OK;
+    }
     if (!own->failed) tide_text_add_n(out, own->data, own->len);
     const bool failed = own->failed || out->failed;
     tide_text_deinit(own);
     return failed ? TIDE_NO_MEMORY(err, "for a list of lifetimes") : TIDE_OK;
 }
 
+tide_status tide_lifetimes_csv_note(tide_lifetimes_csv *c, const tide_lifetimes *part, tide_error *err) {
+    TIDE_TRY(check_names(part, err));
+    writer w = {.lt = part, .has = c->has};
+    note_columns(&w);
+    return TIDE_OK;
+}
+
+tide_status tide_lifetimes_csv_add(tide_lifetimes_csv *c, const tide_lifetimes *part, tide_text *out, tide_error *err) {
+    const writer w = {.lt = part, .has = c->has, .out = out};
+    if (!c->is_begun) add_heading(&w);
+    c->is_begun = true;
+    add_rows(&w);
+    return out->failed ? TIDE_NO_MEMORY(err, "for a list of lifetimes") : TIDE_OK;
+}
+
 tide_status tide_lifetimes_to_csv(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
                                   tide_error *err) {
     TIDE_TRY(check_names(lt, err));
     tide_text own = {0};
-    writer w = {.lt = lt, .plan = plan, .out = &own};
+    bool has[TIDE_N_CSV_COLUMNS] = {false};
+    writer w = {.lt = lt, .plan = plan, .has = has, .out = &own};
     note_columns(&w);
+    add_heading(&w);
     add_rows(&w);
     return hand_over(&own, out, err);
 }

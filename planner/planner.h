@@ -158,6 +158,17 @@ tide_status tide_lifetimes_from_csv(const char *data, size_t len, const char *pa
 /// answer. TIDE_ERR_INVALID naming a tensor whose name no such file can hold.
 tide_status tide_lifetimes_to_csv(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,
                                   tide_error *err) TIDE_NODISCARD;
+/// The same of a list that is too long to be held, in parts without a plan, aliases and offsets: `note` gets each part
+/// once, and then `add` each once more, in their order. Zero-initialise.
+typedef struct tide_lifetimes_csv {
+    bool has[32]; ///< which columns are needed
+    bool is_begun;
+} tide_lifetimes_csv;
+/// TIDE_ERR_INVALID as of tide_lifetimes_to_csv.
+tide_status tide_lifetimes_csv_note(tide_lifetimes_csv *c, const tide_lifetimes *part, tide_error *err) TIDE_NODISCARD;
+/// Appends its lines to `out`, the first time behind the heading. TIDE_ERR_NOMEM
+tide_status tide_lifetimes_csv_add(tide_lifetimes_csv *c, const tide_lifetimes *part, tide_text *out,
+                                   tide_error *err) TIDE_NODISCARD;
 /// For MiniMalloc itself: its own columns alone. Aliases are merged into what they lie in, sizes are what is taken,
 /// persistent tensors are left out. TIDE_ERR_INVALID when there is more than one buffer to plan.
 tide_status tide_lifetimes_to_minimalloc(const tide_lifetimes *lt, const tide_memory_plan *plan, tide_text *out,

@@ -28,16 +28,18 @@ typedef enum tide_report_format {
 /// which reports cannot make (cli/replay_settings).
 typedef struct tide_report_setting {
     char name[64];                           ///< as the user writes it: "expandable_segments:True"
+    char device[16];                         ///< each has an allocator of its own
     uint64_t reserved_bytes, recorded_bytes; ///< the most, TIDE_UNKNOWN_BYTES where requests failed; what was recorded
     uint64_t n_failed;                       ///< requests that found no memory
     enum { TIDE_SETTING_RECORDED, TIDE_SETTING_OTHER, TIDE_SETTING_PLACEMENT } is; ///< the last: no allocator, a plan
     char note[160];
 } tide_report_setting;
+enum { TIDE_REPORT_MAX_SETTINGS = 8, TIDE_REPORT_MAX_SETTING_DEVICES = 16 };
 /// Owned by who found them.
 typedef struct tide_report_settings {
-    tide_report_setting rows[8]; ///< [n]
-    size_t n;                    ///< 0: the trace has no allocator whose settings are known
-    char why_not[160];           ///< with n 0: why they were not tried although it has; ""
+    tide_report_setting rows[TIDE_REPORT_MAX_SETTINGS * TIDE_REPORT_MAX_SETTING_DEVICES]; ///< [n], by device
+    size_t n;          ///< 0: the trace has no allocator whose settings are known
+    char why_not[160]; ///< with n 0: why they were not tried although it has; ""
 } tide_report_settings;
 
 typedef struct tide_report_options {

@@ -69,29 +69,43 @@ static void reserved_fact(const tide_report_side *s, take_fact take, void *ctx) 
     take(ctx, "Peak reserved", tide_format_bytes(s->reserved_bytes, value, sizeof value), note);
 }
 
-/// Which setting of the allocator would have taken the least.
+static uint64_t saved_by(const tide_report_setting *x) {
+    return x->n_failed == 0 && x->reserved_bytes < x->recorded_bytes ? x->recorded_bytes - x->reserved_bytes : 0;
+}
+
+/// " on cuda:1", where there are several.
+static const char *on_device(const tide_report_settings *all, const tide_report_setting *x, char *out, size_t size) {
+    const bool is_one = strcmp(all->rows[0].device, all->rows[all->n - 1].device) == 0;
+    snprintf(out, size, "%s%s", is_one ? "" : " on ", is_one ? "" : x->device);
+    return out;
+}
+
+/// Which setting of the allocator would have taken the least, on the device where that gains most.
 static void setting_fact(const tide_report_side *s, take_fact take, void *ctx) {
     const tide_report_setting *best = NULL, *bound = NULL;
-    char note[320], held[24], less[24], fit[192] = "";
+    char note[384], held[24], less[24], on[32], fit[256] = "";
     for (size_t i = 0; s->settings != NULL && i < s->settings->n; i++) {
         const tide_report_setting *x = &s->settings->rows[i];
-        if (x->n_failed > 0) continue;
-        if (x->is == TIDE_SETTING_OTHER && x->reserved_bytes < x->recorded_bytes &&
-            (best == NULL || x->reserved_bytes < best->reserved_bytes))
-            best = x;
-        if (x->is == TIDE_SETTING_PLACEMENT) bound = x;
+        if (x->is == TIDE_SETTING_OTHER && saved_by(x) > 0 && (best == NULL || saved_by(x) > saved_by(best))) best = x;
+    }
+    for (size_t i = 0; s->settings != NULL && i < s->settings->n; i++) {
+        const tide_report_setting *x = &s->settings->rows[i];
+        if (x->is != TIDE_SETTING_PLACEMENT || (best != NULL && strcmp(best->device, x->device) != 0)) continue;
+        if (bound == NULL || saved_by(x) > saved_by(bound)) bound = x;
     }
     if (s->settings == NULL || s->settings->n == 0) return;
-    if (bound != NULL && bound->reserved_bytes < bound->recorded_bytes)
-        snprintf(fit, sizeof fit, "; the best placement needs %s (%s)",
+    if (bound != NULL && saved_by(bound) > 0)
+        snprintf(fit, sizeof fit, "; the best placement%s needs %s (%s)",
+                 best == NULL ? on_device(s->settings, bound, on, sizeof on) : "",
                  tide_format_bytes(bound->reserved_bytes, held, sizeof held), bound->note);
     if (best == NULL) {
         take(ctx, "With other settings", "no less", fit[0] != '\0' ? fit + 2 : "");
         return;
     }
-    const uint64_t fewer = best->recorded_bytes - best->reserved_bytes;
-    snprintf(note, sizeof note, "reserved at most with %s (simulated), %s (%.1f %%) less%s", best->name,
-             tide_format_bytes(fewer, less, sizeof less), 100.0 * (double)fewer / (double)best->recorded_bytes, fit);
+    const uint64_t fewer = saved_by(best);
+    snprintf(note, sizeof note, "reserved at most with %s%s (simulated), %s (%.1f %%) less%s", best->name,
+             on_device(s->settings, best, on, sizeof on), tide_format_bytes(fewer, less, sizeof less),
+             100.0 * (double)fewer / (double)best->recorded_bytes, fit);
     take(ctx, "With other settings", tide_format_bytes(best->reserved_bytes, held, sizeof held), note);
 }
 

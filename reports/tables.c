@@ -259,6 +259,7 @@ static void setting_share(const void *row, tide_cell *v) {
 
 static const tide_column setting_columns[] = {
     {"setting", "Setting", NAME, TIDE_TEXT_AT(tide_report_setting, name)},
+    {"device", "Device", TEXT, TIDE_TEXT_AT(tide_report_setting, device)},
     {"reserved_bytes", "Reserves at most", BYTES, TIDE_AT(tide_report_setting, reserved_bytes)},
     {"change_bytes", "Than recorded", TIDE_UNIT_CHANGE, .get = setting_change},
     {"share", "Of it", TIDE_UNIT_SHARE, .get = setting_share},

@@ -221,6 +221,8 @@ static const entry table[TIDE_TUI_N_ACTIONS] = {
     [TIDE_TUI_REVERSE] = {.run = tide__reverse},
     [TIDE_TUI_GROUP] = {.run = tide__next_group},
     [TIDE_TUI_OPEN] = {.run = tide__open},
+    [TIDE_TUI_CLOSE_ALL] = {.run = tide__close_stacks},
+    [TIDE_TUI_ROOT] = {.run = tide__root_stacks},
     [TIDE_TUI_RANGE] = {.run = tide__toggle_range},
     [TIDE_TUI_MARK] = {.run = add_mark},
     [TIDE_TUI_JUMP] = {.run = jump_to_next},

@@ -117,6 +117,12 @@ void tide__select_stack(tide__action *act, size_t row);
 void tide__open_stack(tide__action *act);
 /// dir > 0: opens it, or goes to the first row in it; else closes it, or goes to the row that it is in.
 void tide__step_in_stacks(tide__action *act, int dir);
+/// Nothing is open; again: what is heavy.
+void tide__close_stacks(tide__action *act);
+/// The selected call alone, with all that it called; again: all.
+void tide__root_stacks(tide__action *act);
+/// The heaviest call that matches alone.
+void tide__root_stacks_named(tide__action *act, const char *expression);
 /// To the next call that matches (dir < 0: the one before), which is opened.
 void tide__search_stacks(tide__action *act, const char *expression, int dir);
 

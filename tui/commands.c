@@ -348,6 +348,7 @@ static const struct {
     {TIDE_TUI_FILTER, filter},
     {TIDE_TUI_SORT, sort},
     {TIDE_TUI_GROUP, group},
+    {TIDE_TUI_ROOT, tide__root_stacks_named},
     {TIDE_TUI_RANGE, range},
     {TIDE_TUI_FIT, fit},
     {TIDE_TUI_MARK, mark},

@@ -2,9 +2,9 @@
 //
 // The simulated device: ranges of addresses, given out one behind the other and never twice. See sim_device.h.
 //
-//     0            2^48                                          2^62
-//     | recorded   | range | range | range |  next ->             |
-//     | addresses  |  2 MiB steps          |
+//     0            2^48                                          2^62                      2^64
+//     | recorded   | range | range | range |  next ->             | recorded of other      |
+//     | addresses  |  2 MiB steps          |                      | devices                |
 //
 // A range that was reserved (vm_reserve) is a place alone; what is mapped in it counts as memory.
 #include "core/device/sim_device.h"
@@ -105,7 +105,9 @@ static void sim_mem_free(void *self, int32_t index, void *ptr) {
 
 tide_status tide_sim_device_take_at(void *address, size_t size_bytes, tide_error *err) {
     const uint64_t at = (uintptr_t)address;
-    if (at == 0 || at >= FIRST_ADDRESS || size_bytes > FIRST_ADDRESS - at)
+    const bool is_low = at > 0 && at < FIRST_ADDRESS && size_bytes <= FIRST_ADDRESS - at;
+    const bool is_high = at >= END_ADDRESS && size_bytes <= UINT64_MAX - at;
+    if (!is_low && !is_high)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "the simulated device gives out the addresses at %p itself", address);
     pthread_mutex_lock(&sim.lock);
     const tide_status st =

@@ -22,9 +22,9 @@ tide_status tide_sim_device_parse(const char *text, tide_device *out, tide_error
 void tide_sim_device_set_bytes(uint64_t total_bytes);
 /// Its memory; 0: as much as is asked for.
 uint64_t tide_sim_device_bytes(void);
-/// A range at just this place, as if mem_alloc had given it: an address of a recorded program (below 2^48), where
-/// mem_alloc gives none. TIDE_ERR_INVALID for other places and for a range that begins where another one does;
-/// TIDE_ERR_NOMEM.
+/// A range at just this place, as if mem_alloc had given it: an address of a recorded program (below 2^48), or one of
+/// its other devices moved above 2^62, where mem_alloc gives none. TIDE_ERR_INVALID for other places and for a range
+/// that begins where another one does; TIDE_ERR_NOMEM.
 tide_status tide_sim_device_take_at(void *address, size_t size_bytes, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus

@@ -176,6 +176,7 @@ static tide_status import_torch(FILE *in, const char *path, tide__new_trace *out
         r->n_events = s.n_events;
         r->n_unknown = s.n_unknown_actions;
         r->n_without_time = s.n_without_time;
+        if (!s.has_settings) s.settings.expandable_segments = s.has_ranges; // nothing else makes them
         st = tide__torch_trace(&s, path, out, r, err);
         if (st == TIDE_OK) st = put_settings(out, &s.settings, err);
     }

@@ -40,6 +40,7 @@ typedef struct tide_import_report {
     uint64_t n_unknown, n_without_time; ///< events of a kind, or without a time, that is not known
     uint64_t n_inexact;                 ///< blocks whose real size does not follow from where they lie
     uint64_t n_unknown_frees;  ///< of blocks whose allocation is not in the file, and that are not in the trace
+    uint64_t n_left_out;       ///< kernels, copies and fills of devices, which a trace has no place for
     uint64_t n_native_frames;  ///< of native code, which are not in the trace's stacks
     uint64_t n_objects;        ///< begins and ends of Python's objects, which are no blocks
     uint64_t n_contradictions; ///< blocks at the end that events and state tell differently

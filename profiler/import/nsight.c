@@ -3,7 +3,7 @@
 // An export of NVIDIA Nsight Systems (SQLite) as events of a trace: table CUDA_GPU_MEMORY_USAGE_EVENTS, recorded with
 // --cuda-memory-usage=true. Kinds and operations are numbered by tables of the file itself (ENUM_...), not as in CUPTI;
 // columns differ by version of the schema. The call behind an event, and its thread, is the row of the runtime's table
-// with the same correlation id.
+// with the same correlation id. Ranges of NVTX are scopes (nsight_ranges.h).
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,6 +11,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "profiler/import/import_internal.h"
+#include "profiler/import/nsight_ranges.h"
 
 #define MEMORY_TABLE "CUDA_GPU_MEMORY_USAGE_EVENTS"
 
@@ -27,6 +28,7 @@ typedef struct importer {
     tide__new_trace *out;
     tide_import_report *report;
     tide_map live;
+    tide__nsight_ranges ranges;
     int64_t next_block[TIDE_IMPORT_MAX_PROCESSES];
 } importer;
 
@@ -166,6 +168,7 @@ static tide_status end(importer *m, live *b, const tide__event *e, tide_error *e
     done.op = TIDE_MEM_FREE_COMPLETED;
     done.t_ns = e->t_ns;
     done.thread = e->thread;
+    done.scope_id = 0;
     tide_map_take(&m->live, b);
     return tide__new_trace_event(m->out, &done, false, err);
 }
@@ -194,12 +197,45 @@ static tide_status take_row(importer *m, sqlite3_stmt *row, tide_error *err) {
     TIDE_TRY(process_of(m, at, sqlite3_column_int64(row, PID), &process, err));
     TIDE_TRY(fill_event(m, row, kind, process, &e, err));
     m->report->n_events++;
+    TIDE_TRY(tide__nsight_ranges_until(&m->ranges, e.t_ns, err));
+    e.scope_id = tide__nsight_ranges_scope(&m->ranges, e.thread);
     if (strcmp(operation, "ALLOCATION") == 0) return take_alloc(m, &e, process, err);
     if (strcmp(operation, "DEALLOCATION") != 0)
         return bad_row(m, at, "'memoryOperationType' is not in ENUM_CUDA_DEV_MEM_EVENT_OPER", err);
     live *b = find(m, (uint64_t)e.address, process);
     if (b != NULL) return end(m, b, &e, err);
     m->report->n_unknown_frees++;
+    return TIDE_OK;
+}
+
+/// The thread of a range, in its process.
+static tide_status thread_of(void *ctx, int64_t row, int64_t global_tid, int32_t *out, tide_error *err) {
+    importer *m = ctx;
+    size_t process;
+    int64_t id;
+    const int64_t tid = global_tid & 0xffffff;
+    TIDE_TRY(process_of(m, row, global_tid, &process, err));
+    if (tide__names_thread(&m->out->names, (int64_t)process, tid > 0 ? tid : 1, NULL, &id) != TIDE_OK)
+        return no_memory(m, err);
+    *out = (int32_t)id;
+    return TIDE_OK;
+}
+
+/// Rows of tables that a trace has no place for: what runs on a device.
+static tide_status count_left_out(importer *m, tide_error *err) {
+    static const char *const tables[] = {"CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY",
+                                         "CUPTI_ACTIVITY_KIND_MEMSET"};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        char query[96];
+        sqlite3_stmt *stmt = NULL;
+        if (!has_column(m, tables[i], "start")) continue;
+        snprintf(query, sizeof query, "SELECT count(*) FROM %s", tables[i]);
+        TIDE_TRY(prepare(m, query, &stmt, err));
+        const bool is_row = sqlite3_step(stmt) == SQLITE_ROW;
+        if (is_row) m->report->n_left_out += (uint64_t)sqlite3_column_int64(stmt, 0);
+        sqlite3_finalize(stmt);
+        if (!is_row) return failed(m, err);
+    }
     return TIDE_OK;
 }
 
@@ -213,11 +249,15 @@ static tide_status take_rows(importer *m, tide_error *err) {
         tide_error_hint(err, "nsys profile --cuda-memory-usage=true");
         return st;
     }
+    TIDE_TRY(count_left_out(m, err));
+    m->ranges = (tide__nsight_ranges){.db = m->db, .path = m->path, .out = m->out, .thread = thread_of, .ctx = m};
+    TIDE_TRY(tide__nsight_ranges_open(&m->ranges, err));
     add_query(m, &query);
     tide_status st = query.failed ? no_memory(m, err) : prepare(m, tide_text_str(&query), &stmt, err);
     int rc = SQLITE_DONE;
     while (st == TIDE_OK && (rc = sqlite3_step(stmt)) == SQLITE_ROW) st = take_row(m, stmt, err);
     if (st == TIDE_OK && rc != SQLITE_DONE) st = failed(m, err);
+    if (st == TIDE_OK) st = tide__nsight_ranges_until(&m->ranges, INT64_MAX, err);
     sqlite3_finalize(stmt);
     tide_text_deinit(&query);
     return st;
@@ -245,6 +285,7 @@ tide_status tide__import_nsight(FILE *in, const char *path, tide__new_trace *out
     m->live = (tide_map)TIDE_MAP(live);
     const int rc = tide__sql_open_foreign(path, &m->db);
     const tide_status st = rc == SQLITE_OK ? take_rows(m, err) : failed(m, err);
+    tide__nsight_ranges_deinit(&m->ranges);
     sqlite3_close(m->db);
     tide_map_deinit(&m->live);
     tide_host_free(m);

@@ -29,6 +29,7 @@
     XX(TOTAL_SIZE, "total_size")                                                                                       \
     XX(REQUESTED_SIZE, "requested_size")                                                                               \
     XX(SEGMENT_TYPE, "segment_type")                                                                                   \
+    XX(POOL, "segment_pool_id")                                                                                        \
     XX(IS_EXPANDABLE, "is_expandable")                                                                                 \
     XX(BLOCKS, "blocks")                                                                                               \
     XX(STATE, "state")                                                                                                 \
@@ -183,9 +184,13 @@ static tide_status new_dict(void *ctx, uint64_t *id, tide_error *err) {
     return TIDE_OK;
 }
 
+#define NO_POOL UINT64_MAX
+/// Two numbers, as ids of pools are: both in one. Another tuple is nothing that is looked at.
 static tide_status take_tuple(void *ctx, const tide__pickle_value *items, size_t n, uint64_t *id, tide_error *err) {
-    (void)ctx, (void)items, (void)n, (void)err;
-    *id = 0; // pools' ids: not looked at
+    (void)ctx, (void)err;
+    const bool is_pool = n == 2 && items[0].type == TIDE__PICKLE_INT && items[1].type == TIDE__PICKLE_INT &&
+                         items[0].v < UINT32_MAX && items[1].v < UINT32_MAX;
+    *id = is_pool ? items[0].v << 32 | items[1].v : NO_POOL;
     return TIDE_OK;
 }
 
@@ -311,6 +316,7 @@ static tide_status put_event(sink *k, uint64_t dict, const pairs *p, tide_error 
     // With what it may be rounded up to.
     const bool has_place = e.action <= TIDE__TORCH_SEGMENT_UNMAP;
     if (has_place && !tide__torch_is_range(e.addr, 2 * e.size + 512)) return bad_value(k, KEY_ADDR, "an event", err);
+    k->s->has_ranges = k->s->has_ranges || e.action == TIDE__TORCH_SEGMENT_MAP;
     k->s->n_unknown_actions += e.action == TIDE__TORCH_OTHER;
     k->s->n_without_time += e.time_us == TIDE__TORCH_NO_TIME;
     if (fwrite(&e, sizeof e, 1, k->s->spool) != 1)
@@ -373,6 +379,7 @@ static tide_status put_segment(sink *k, uint64_t dict, const pairs *p, tide_erro
         if (key == KEY_DEVICE) good = i64_of(v, &g.device);
         if (key == KEY_FRAMES) good = stack_of(k, v, &g.stack, &st, err);
         if (key == KEY_IS_EXPANDABLE) g.is_expandable = is_true(v);
+        if (key == KEY_POOL && v.type == TIDE__PICKLE_TUPLE) good = (g.pool = v.v) != NO_POOL;
         if (key == KEY_SEGMENT_TYPE) g.is_small = v.type == TIDE__PICKLE_TEXT && v.v == WORD_SMALL;
         if (key == KEY_BLOCKS) {
             const uint64_t list = v.type == TIDE__PICKLE_LIST ? k->lists[v.v] : thing_of(THING_OTHER, 0);
@@ -394,6 +401,7 @@ static tide_status put_segment(sink *k, uint64_t dict, const pairs *p, tide_erro
         at = b->address + b->size;
     }
     TIDE_TRY(TIDE_GROW(&k->s->segments, &k->cap_segments, k->s->n_segments + 1, err, "for '%s'", k->path));
+    k->s->has_ranges = k->s->has_ranges || g.is_expandable;
     k->dicts[dict] = thing_of(THING_SEGMENT, k->s->n_segments);
     k->s->segments[k->s->n_segments++] = g;
     return TIDE_OK;
@@ -456,6 +464,7 @@ static void put_settings(sink *k, uint64_t dict, const pairs *p) {
             break;
         }
     }
+    k->s->has_settings = true;
     k->dicts[dict] = thing_of(THING_SETTINGS, 0);
 }
 

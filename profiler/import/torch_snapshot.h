@@ -54,6 +54,7 @@ typedef struct tide__torch_block {
 typedef struct tide__torch_segment {
     uint64_t address, total, stream;
     int64_t device;
+    uint64_t pool; ///< private one that it is of, its two numbers as one; 0: none
     uint32_t stack;
     uint64_t first_block, n_blocks; ///< of the snapshot's blocks
     bool is_expandable, is_small;
@@ -95,6 +96,8 @@ typedef struct tide__torch_snapshot {
     tide__torch_track *tracks; ///< those of the root's device_traces alone
     size_t n_texts, n_frames, n_nodes, n_segments, n_blocks, n_annotations, n_tracks;
     tide_pytorch_options settings; ///< what PyTorch refuses is left out
+    bool has_settings;             ///< the file tells them
+    bool has_ranges;               ///< it has events or segments of expandable segments
     uint64_t n_unknown_actions, n_without_time;
 } tide__torch_snapshot;
 

@@ -228,6 +228,7 @@ static tide_status take_event(reader *k, const row *r, tide_error *err) {
     TIDE_TRY(put_text(k, metadata, &e.metadata, err));
     // With what it may be rounded up to.
     if (has_place && !tide__torch_is_range(e.addr, 2 * e.size + 512)) return bad(k, r, E_SIZE, "is too large", err);
+    k->s->has_ranges = k->s->has_ranges || e.action == TIDE__TORCH_SEGMENT_MAP;
     k->s->n_unknown_actions += e.action == TIDE__TORCH_OTHER;
     k->s->n_without_time += e.time_us == TIDE__TORCH_NO_TIME;
     if (fwrite(&e, sizeof e, 1, k->s->spool) != 1)
@@ -359,6 +360,7 @@ static tide_status take_segment(reader *k, state *t, uint64_t key, tide_error *e
     if (!tide__torch_is_range(g.address, g.total)) return bad(k, r, S_TOTAL, "is too large", err);
     g.device = (int64_t)device;
     g.is_expandable = is_expandable != 0;
+    k->s->has_ranges = k->s->has_ranges || g.is_expandable;
     g.is_small = strcmp(type, "small") == 0;
     uint64_t at = g.address;
     for (; t->has_block && t->segment == key; g.n_blocks++) {

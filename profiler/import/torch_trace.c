@@ -14,6 +14,7 @@
 #include "core/base/host_alloc.h"
 #include "profiler/import/import_internal.h"
 #include "profiler/import/torch_pool.h"
+#include "profiler/import/torch_private.h"
 #include "profiler/import/torch_stacks.h"
 
 enum {
@@ -35,7 +36,7 @@ typedef struct live {
     uint64_t key; // address + 1
     int64_t block_id;
     uint64_t bytes, held;
-    int32_t scope, name;
+    int32_t scope, name, allocator;
     uint64_t stream;
     bool is_requested;
 } live;
@@ -48,6 +49,7 @@ typedef struct device {
     tide__torch_track track; // n 0: none
     tide_map live;
     tide__torch_pool pool;
+    tide__torch_private private;
     before *blocks, *segments; // [n_...], owned
     size_t n_blocks, cap_blocks, n_segments, cap_segments;
     // where its events are read
@@ -200,6 +202,7 @@ static tide_status look_at(importer *m, device *d, begun *seen, const tide__torc
     case TIDE__TORCH_FREE_COMPLETED:
         return look_at_end(m, d, e, err);
     case TIDE__TORCH_SEGMENT_ALLOC:
+        tide__torch_private_count(&d->private, e->addr);
         if (tide_map_find(&seen->whole, entry.key) == NULL && !tide_map_put(&seen->whole, &entry))
             return no_memory(m, err);
         return TIDE_OK;
@@ -279,11 +282,18 @@ static tide_status put(importer *m, const tide__event *e, tide_error *err) {
     return tide__new_trace_event(m->out, e, m->s->n_events > MAX_ROWS, err);
 }
 
+/// Of the pool that the address is of now.
+static int32_t allocator_at(const importer *m, const device *d, uint64_t address) {
+    const int64_t private = tide__torch_private_of(&d->private, address);
+    return (int32_t)(private != 0 ? private : m->allocator);
+}
+
 static tide_status put_segment(importer *m, device *d, bool begin, int64_t t_ns, uint64_t address, uint64_t bytes,
                                uint64_t stream, uint32_t stack, tide_error *err) {
     tide__event e = event_of(m, d, begin ? TIDE_MEM_SEGMENT_ALLOC : TIDE_MEM_SEGMENT_FREE, t_ns);
     e.requested_bytes = e.reserved_bytes = (int64_t)bytes;
     e.address = (int64_t)address;
+    e.allocator_id = allocator_at(m, d, address);
     e.stream = (int64_t)stream;
     TIDE_TRY(tide__torch_stacks_of(&m->stacks, stack, &e.scope_id, &e.tag_id, err));
     e.tag_id = 0;
@@ -298,6 +308,7 @@ static tide_status put_block(importer *m, device *d, tide_memory_op op, int64_t 
     e.requested_bytes = (int64_t)b->bytes;
     e.reserved_bytes = (int64_t)b->held;
     e.address = (int64_t)(b->key - 1);
+    e.allocator_id = b->allocator;
     e.stream = (int64_t)b->stream;
     e.scope_id = op == TIDE_MEM_ALLOC ? b->scope : 0;
     e.tag_id = b->name;
@@ -328,6 +339,7 @@ static tide_status begin_block(importer *m, device *d, const before *b, uint64_t
                   .held = b->held,
                   .stream = b->stream,
                   .name = (int32_t)name,
+                  .allocator = allocator_at(m, d, b->address),
                   .is_requested = b->is_pending};
     if (b->stack != 0) TIDE_TRY(tide__torch_stacks_of(&m->stacks, b->stack, &entry.scope, &entry.name, err));
     if (tide__torch_pool_put(&d->pool, free_begin, b->address, b->held) != TIDE_OK || !tide_map_put(&d->live, &entry))
@@ -388,7 +400,11 @@ static tide_status begin_device(importer *m, device *d, tide_error *err) {
 // ---- one event ----
 
 static tide_status take_alloc(importer *m, device *d, const tide__torch_event *e, int64_t t_ns, tide_error *err) {
-    live b = {.key = e->addr + 1, .block_id = m->next_block++, .bytes = e->size, .stream = e->stream};
+    live b = {.key = e->addr + 1,
+              .block_id = m->next_block++,
+              .bytes = e->size,
+              .allocator = allocator_at(m, d, e->addr),
+              .stream = e->stream};
     TIDE_TRY(tide__torch_stacks_of(&m->stacks, e->stack, &b.scope, &b.name, err));
     live *old = tide_map_find(&d->live, b.key);
     if (old != NULL) { // its free is not in the file
@@ -423,6 +439,7 @@ static tide_status take_segment(importer *m, device *d, const tide__torch_event 
     const tide_status st = begin ? tide__torch_pool_add(&d->pool, e->addr, e->size, is_expandable)
                                  : tide__torch_pool_remove(&d->pool, e->addr, e->size);
     if (st != TIDE_OK) return no_memory(m, err);
+    if (e->action == TIDE__TORCH_SEGMENT_ALLOC) tide__torch_private_take(&d->private, e->addr);
     return put_segment(m, d, begin, t_ns, e->addr, e->size, e->stream, e->stack, err);
 }
 
@@ -542,7 +559,9 @@ static tide_status import_all(importer *m, tide_error *err) {
     if (st == TIDE_OK && tide__names_text(&m->out->names, "pytorch", &m->allocator) != TIDE_OK) st = no_memory(m, err);
     for (size_t i = 0; st == TIDE_OK && i < m->n_devices; i++) {
         begun seen = {.whole = TIDE_MAP(live)};
-        st = look_at_device(m, &m->devices[i], &seen, err);
+        device *d = &m->devices[i];
+        st = tide__torch_private_init(&d->private, m->s, d->index, &m->out->names, m->path, err);
+        if (st == TIDE_OK) st = look_at_device(m, d, &seen, err);
         tide_map_deinit(&seen.whole);
         tide__torch_ranges_deinit(&seen.parts);
     }
@@ -568,6 +587,7 @@ tide_status tide__torch_trace(tide__torch_snapshot *s, const char *path, tide__n
     for (size_t i = 0; i < m.n_devices; i++) {
         tide_map_deinit(&m.devices[i].live);
         tide__torch_pool_deinit(&m.devices[i].pool);
+        tide__torch_private_deinit(&m.devices[i].private);
         tide_host_free(m.devices[i].blocks);
         tide_host_free(m.devices[i].segments);
         tide_host_free(m.devices[i].batch);

@@ -458,6 +458,31 @@ class Torch(Made):
         self.assertEqual(rows("left", "right"), opened + rows()[3:])
         self.assertEqual(rows("left", "search h a"), rows())  # what is found is opened
 
+        # All closed, and open again as at the begin; what was opened by hand is closed too.
+        self.assertEqual(rows("close-all"), opened[:1])
+        self.assertEqual(rows("close-all", "open"), opened)
+        self.assertEqual(rows("close-all", "close-all"), rows())
+        self.assertEqual(rows("down", "down", "left", "close-all"), opened[:1])
+        self.assertEqual(rows("close-all", "open", "close-all"), opened[:1])
+
+        # One call alone: the selected one, or the heaviest that matches; a row may begin in the middle of another.
+        g = [(level - 1, *rest) for level, *rest in rows()[2:]]
+        self.assertEqual(rows("down", "down", "root"), g)
+        self.assertEqual(rows("down", "down", "root", "root"), rows())
+        self.assertEqual(rows("down", "down", "root", "down", "root"), [(level - 1, *rest) for level, *rest in g[1:2]])
+        self.assertEqual(rows("root ^g"), g)
+        self.assertEqual(rows("root aten::bmm"), [(0, "aten", 64)])
+        self.assertEqual(rows("root ^g", "left"), g[:1])
+        self.assertEqual(rows("root ^g", "left", "search h a"), g)
+        frame = lambda *c: self.ok("tui", path, "--no-state", "--view", "6", "--once", "--size", "100x24", *[x for w in c for x in ("--command", w)]).stdout
+        self.assertIn("9.00 KiB of 41.00 KiB alone", frame("root ^g"))
+        self.assertIn("holds nothing at the cursor", frame("root ^g", "goto 0ns"))
+        _, trace = self.take(snapshot(m))  # without notes
+        for command, says in (("root nowhere", "no call matches 'nowhere'"), ("root (", "cannot read the expression"),
+                              ("search f a.py", "no call matches")):
+            before = ("--command", "root ^g") if command.startswith("search") else ()
+            self.refused(2, "tui", trace, "--no-state", "--view", "6", "--once", *before, "--command", command, says=[says])
+
 
 class Settings(Made):
     """What a report says of other settings of the allocator, of snapshots with hardly anything in them."""
@@ -483,8 +508,10 @@ class Settings(Made):
         other.segment(other.base)
         other.alloc(other.base, 2 * MIB)
         side, text = self.side(snapshot(one, other))
-        self.assertEqual(side.get("settings", []), [])
-        self.assertIn("several devices", text)
+        of = {device: {r["setting"]: r["reserved_bytes"] for r in side["settings"] if r["device"] == device} for device in ("cuda:0", "cuda:1")}
+        self.assertEqual([rows["(as recorded)"] for rows in of.values()], [SEGMENT, SEGMENT])
+        self.assertEqual([rows["(best placement)"] for rows in of.values()], [9 * MIB + 3 * MIB - 512 * (100 // 512), 2 * MIB])
+        self.assertIn("cuda:1", text)
 
     def test_blocks_without_a_segment(self):
         """A program that recorded no segment: what its allocator reserved is not known, and nothing is tried."""
@@ -912,6 +939,82 @@ class Nsight(Made):
         for args in (["tui", "--once"], ["report", "-o", self.dir / "r.html"], ["trace"]):
             self.ok(args[0], self.dir / "n.sqlite", *args[1:])
 
+    def ranges(self, path, rows, columns=("textId", "domainId"), enums=True, more=()):
+        """NVTX_EVENTS of (start, end, type, thread, text, textId, domain); types by name."""
+        usual = {"NvtxMark": 34, "NvtxPushPopRange": 59, "NvtxStartEndRange": 60, "NvtxDomainCreate": 75, "NvtxCategory": 33}
+        with sqlite3.connect(path) as db:
+            if enums:
+                db.execute("CREATE TABLE ENUM_NSYS_EVENT_TYPE(id INTEGER PRIMARY KEY, name TEXT, label TEXT)")
+                db.executemany("INSERT INTO ENUM_NSYS_EVENT_TYPE VALUES(?, ?, '')", [(k + 500, name) for name, k in usual.items()])
+            db.execute(f"CREATE TABLE NVTX_EVENTS(start, end, eventType, globalTid, text{''.join(', ' + c for c in columns)})")
+            for start, end, what, thread, text, *ids in rows:
+                values = [start, end, usual[what] + 500 * enums, thread, text, *ids[:len(columns)]]
+                db.execute(f"INSERT INTO NVTX_EVENTS VALUES({', '.join('?' * len(values))})", values)
+            for statement in more:
+                db.execute(statement)
+        db.close()
+        return path
+
+    def test_ranges_are_scopes(self):
+        """By thread, the innermost that is open; a call is on its own thread, 77; marks are marks."""
+        here, other = self.PID | 77, self.PID | 78
+        blocks = [(t, self.PID, 0, 4096 * t, 100 + t, 2, 0, None, 5, 0) for t in (10, 25, 35, 45, 60, 82, 85, 90)]
+        blocks.append((26, self.PID, 0, 1 << 40, 7, 2, 0, None, 0, 0))  # of no call: in no range
+        rows = [(0, None, "NvtxDomainCreate", here, "cuBLAS", None, 1), (20, 50, "NvtxPushPopRange", here, "step", None, 0),
+                (30, 40, "NvtxPushPopRange", here, None, 7, 1), (15, 95, "NvtxPushPopRange", other, "elsewhere", None, 0),
+                (55, None, "NvtxStartEndRange", here, "never ended", None, 0), (60, 70, "NvtxStartEndRange", here, "", None, 0),
+                (65, None, "NvtxMark", here, "here", None, 0), (66, None, "NvtxCategory", here, "no range", None, 0),
+                (20, 50, "NvtxPushPopRange", here, "inner", None, 0),
+                (80, 83, "NvtxPushPopRange", here, "short", None, 0), (80, 88, "NvtxPushPopRange", here, "long", None, 0)]
+        want = [(10, None, None), (25, "inner", "step"), (26, None, None), (35, "cuBLAS: cudaMallocAsync_v11020", "inner"), (45, "inner", "step"),
+                (60, "(no name)", "never ended"), (82, "short", "long"), (85, "long", "never ended"), (90, "never ended", None)]
+        query = """SELECT e.t_ns, n.text, m.text FROM event e LEFT JOIN scope s ON s.id = e.scope_id LEFT JOIN name n ON n.id = s.name_id
+                   LEFT JOIN scope p ON p.id = s.parent_id LEFT JOIN name m ON m.id = p.name_id WHERE e.op = 1 ORDER BY e.id"""
+        for enums in (True, False):
+            out = self.dir / "t.db"
+            self.json("import", self.ranges(self.export(blocks), rows, enums=enums), "-o", out, "--force")
+            self.assertEqual(ask(out, query), want)
+            self.assertEqual(self.json("trace", out)["marks"][0]["name"], "here")
+            self.assertEqual(ask(out, "SELECT op, count(*) FROM events WHERE op LIKE 'scope%' GROUP BY 1"), [("scope_enter", 8), ("scope_leave", 7)])
+            self.assertEqual(self.ok("trace", out, "--check").returncode, 0)
+            by = {g["key"]: g["blocks"] for g in self.json("trace", out, "--at", "end", "--by", "scope")["groups"]}
+            self.assertEqual((by["inner"], by["never ended"]), (2, 1))
+        for args in (["tui", "--once"], ["report", "-o", self.dir / "r.html"], ["export", "--to", "chrome-trace", "-o", self.dir / "c.json"]):
+            self.ok(args[0], out, *args[1:])
+        # Older columns; a file without any of them.
+        self.json("import", self.ranges(self.export(blocks), rows[3:5], columns=()), "-o", out, "--force")
+        self.assertEqual([r[1] for r in ask(out, query)], [None] * 5 + ["never ended"] * 4)
+        self.json("import", self.export(blocks), "-o", out, "--force")
+        self.assertEqual({r[1] for r in ask(out, query)}, {None})
+
+    def test_what_runs_on_devices_is_counted(self):
+        path = self.ranges(self.export(self.rows_of_all()), [], more=["CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start)",
+                                                                     "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1), (2)",
+                                                                     "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET(start)",
+                                                                     "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES (1)"])
+        self.assertEqual(self.json("import", path, "-o", self.dir / "t.db")["device_work"], 3)
+        self.assertIn("3 kernels, copies and fills", self.ok("import", path, "-o", self.dir / "t.db", "--force").stderr)
+
+    def test_bad_ranges(self):
+        good = (20, 50, "NvtxPushPopRange", self.PID | 77, "step", None, 0)
+        for place, value, says in ((0, -1, "start"), (0, "x", "start"), (0, None, "start"), (1, 19, "end"), (1, "x", "end"), (3, None, "globalTid"),
+                                   (0, 1 << 62, "start")):
+            row = list(good)
+            row[place] = value
+            with self.subTest(place=place, value=value):
+                self.refused(3, "import", self.ranges(self.export(self.rows_of_all()), [good, row]), "-o", self.dir / "t.db", says=[says, "NVTX_EVENTS, row 2"])
+
+    def test_many_ranges(self):
+        """Each within the one before, all on one thread, and as many that overlap: times are in order, and each is left."""
+        n = 3000
+        rows = [(k, 3 * n - k, "NvtxPushPopRange", self.PID | 77, f"r{k}", None, 0) for k in range(n)]
+        rows += [(k, k + n, "NvtxStartEndRange", self.PID | 78, "o", None, 0) for k in range(n)]
+        self.ok("import", self.ranges(self.export([(n, self.PID, 0, 4096, 10, 2, 0, None, 5, 0)]), rows), "-o", self.dir / "t.db")
+        times = ask(self.dir / "t.db", "SELECT t_ns FROM event ORDER BY id")
+        self.assertEqual(len(times), 4 * n + 1)
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(ask(self.dir / "t.db", "SELECT scope FROM events WHERE op = 'alloc'"), [(f"r{n - 1}",)])
+
     def test_bad_exports(self):
         good = (1, self.PID, 0, 4096, 10, 2, 0, None, 0, 0)
         self.refused(3, "import", self.export([], memory=False), "-o", self.dir / "t.db", says=["CUDA_GPU_MEMORY_USAGE_EVENTS", "--cuda-memory-usage=true"])
@@ -954,12 +1057,19 @@ class Nsight(Made):
             live[kinds[kind]] += -size if op else size
             want.append((start, kinds[kind], live[kinds[kind]]))
         got, live = [], collections.Counter()
-        for t_ns, kind, op, size in ask(self.dir / "t.db", "SELECT t_ns, kind, op, requested_bytes FROM events ORDER BY event_id"):
+        for t_ns, kind, op, size in ask(self.dir / "t.db", "SELECT t_ns, kind, op, requested_bytes FROM events WHERE op NOT LIKE 'scope%' ORDER BY event_id"):
             live[kind] += size if op == "alloc" else -size
             got.append((t_ns, kind, live[kind]))
         self.assertEqual(got, want)
         self.assertEqual((said["events"], said["unknown_frees"], said["contradictions"]), (21, 0, 0))
-        self.assertEqual({a for a, in ask(self.dir / "t.db", "SELECT DISTINCT allocator FROM events")}, {"cudaHostAlloc", "cudaMalloc", "module"})
+        self.assertEqual({a for a, in ask(self.dir / "t.db", "SELECT DISTINCT allocator FROM events WHERE op = 'alloc'")}, {"cudaHostAlloc", "cudaMalloc", "module"})
+        inside = ask(path, """SELECT e.start FROM CUDA_GPU_MEMORY_USAGE_EVENTS e JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)
+            JOIN NVTX_EVENTS n ON n.eventType = 59 AND n.globalTid = r.globalTid AND e.start BETWEEN n.start AND n.end
+            WHERE e.memoryOperationType = 0 ORDER BY 1""")
+        self.assertEqual(len(inside), 3)
+        self.assertEqual(ask(self.dir / "t.db", "SELECT t_ns FROM events WHERE scope = 'cuBLAS: cublasCreate_v2' AND op = 'alloc' ORDER BY 1"), inside)
+        self.assertEqual(said["device_work"], sum(n for n, in ask(path, """SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL UNION ALL
+            SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY UNION ALL SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMSET""")))
 
 
 class Heaptrack(Made):

@@ -198,6 +198,20 @@ class Native(Merging):
         self.assertEqual(ask(out, rows, 1), mine)
         self.assertEqual(ask(out, rows, 0), ask(a, rows, 0))
 
+    def test_a_free_that_was_requested_before(self):
+        """The request of a block's free is among the events that are gone, its end is not: both keep their times."""
+        path, out = self.dir / "asked.db", self.dir / "all.db"
+        subprocess.run([os.environ["TIDE_REPLAY_TRACE"], "asked", path], check=True)
+        self.assertGreater(int(ask(path, "SELECT value FROM meta WHERE key = 'first_kept_event'")[0][0]), 3)
+        rows = "SELECT alloc_ns, free_requested_ns, free_ns, requested_bytes FROM block WHERE requested_bytes = 4000 AND free_requested_ns < free_ns"
+        mine = ask(path, rows)
+        self.assertEqual(len(mine), 1)
+        self.ok("merge", self.trace("a.db"), path, "-o", out, "--align", "begin")
+        (alloc, requested, freed, size), = ask(out, rows)
+        self.assertEqual((requested - alloc, freed - alloc), (mine[0][1] - mine[0][0], mine[0][2] - mine[0][0]))
+        self.assertEqual(ask(out, "SELECT count(*) FROM events WHERE op = 'free_requested' AND requested_bytes = 4000 AND t_ns = ?", requested), [(1,)])
+        self.ok("trace", out, "--check")
+
     def test_what_went_wrong_is_kept(self):
         a, out = self.trace("a.db"), self.dir / "all.db"
         late = self.dir / "late.db"

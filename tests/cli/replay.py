@@ -171,6 +171,73 @@ class Figures(Replays):
         self.assertEqual(doc["recorded"]["allocations"], doc["allocators"][0]["allocations"])
 
 
+def reserved_at_each_moment(path):
+    """Reserved bytes behind each block that was given or freed: of allocators that tell of segments these, of others what their
+    blocks hold; each kind has its own."""
+    taken, held, sizes, curve = {}, {}, {}, []
+    for op, block, key, size in ask(path, """SELECT op, block_id, coalesce(allocator_id, 0) || ' ' || kind, reserved_bytes FROM event
+            WHERE op IN (1, 3, 4, 5) ORDER BY id"""):
+        if op in (4, 5):
+            taken[key] = taken.get(key, 0) + (size if op == 4 else -size)
+            continue
+        if op == 1:
+            sizes[block] = size
+        held[key] = held.get(key, 0) + (sizes[block] if op == 1 else -sizes.pop(block))
+        curve.append(sum(taken.get(k, n) for k, n in held.items()))
+    return curve
+
+
+class AsRecorded(Replays):
+    """The allocators that the trace names take again what they took, to the byte at every moment: the traces of docs/tui.md."""
+
+    def same(self, path):
+        out = self.dir / "replayed.db"
+        doc = self.json("replay", path, "--allocator", "as_recorded", "-o", out, "--form", "rows", "--force")
+        want, a = reserved_at_each_moment(path), doc["allocators"][0]
+        self.assertGreater(len(set(want)), 2)
+        self.assertEqual(reserved_at_each_moment(out)[:len(want)], want)
+        self.assertEqual((a["beside_recorded"]["moments"], a["beside_recorded"]["moments_apart"]), (len(want), 0))
+        for key in ("active_peak_bytes", "reserved_peak_bytes", "worst_idle_bytes", "end_reserved_bytes", "peak"):
+            self.assertEqual(a[key], doc["recorded"][key], key)
+        self.assertEqual(a["reserved_peak_bytes"], max(want))
+        return doc
+
+    def test_planned_and_naive(self):
+        unet = SAMPLES / "unet.json"
+        self.ok("run", "-n", 20, "-o", self.path, "--form", "rows", unet)
+        self.same(self.path)
+        self.ok("run", "--naive", "--allocator", "stream_caching", "-n", 20, "-o", self.path, "--form", "rows", unet)
+        doc = self.same(self.path)
+        one = self.json("replay", self.path, "--allocator", "stream_caching")["allocators"][0]
+        self.assertLess(one["reserved_peak_bytes"], doc["recorded"]["reserved_peak_bytes"])  # of one for all kinds it is less
+        self.assertIsNone(one["beside_recorded"])
+        self.assertIn("as_recorded: has reserved what was recorded at each of", self.ok("replay", self.path, "--allocator", "as_recorded").stdout)
+        self.ok("run", "--naive", "--allocator", "cpu_caching", "-n", 3, "-o", self.path, "--form", "rows", LENET)
+        a = self.json("replay", self.path, "--allocator", "as_recorded")["allocators"][0]
+        self.assertEqual((a["beside_recorded"]["moments_apart"], a["active_peak_bytes"]),
+                         (0, self.json("replay", self.path)["recorded"]["active_peak_bytes"]))
+
+    def test_an_hour_of_a_server(self):
+        subprocess.run([os.path.join(os.environ["TIDE_EXAMPLES_DIR"], "serve"), self.path], check=True)
+        self.ok("trace", "--expand", self.path)
+        self.same(self.path)
+
+    def test_alignments(self):
+        """What blocks of odd sizes hold tells how they were aligned."""
+        self.same(self.made("aligned"))
+        self.ok("replay", self.path, "--allocator", "cpu", "-o", self.dir / "plain.db", "--form", "rows")
+        self.same(self.dir / "plain.db")
+
+    def test_a_plan_is_no_trace(self):
+        plan = self.dir / "colour.json"
+        self.ok("plan", SAMPLES / "unet.json", "--strategy", "greedy_color", "-o", plan)
+        self.refused(3, "replay", plan, says=["is a plan, and not a tidemark trace", "run --plan PLAN -o trace.db"])
+        self.refused(3, "trace", SAMPLES / "unet.json", says=["is graph text", "tidemark run -o trace.db"])
+
+    def test_what_there_is_not(self):
+        self.refused(3, "replay", self.made("some"), "--allocator", "as_recorded", says=["arena", "--kind and --of"])
+
+
 class Answers(Replays):
     """Exit codes and words."""
 

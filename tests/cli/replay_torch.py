@@ -253,6 +253,64 @@ class Ranges:
                     self.pages[small] -= set(range(-(-begin // page), end // page))
 
 
+class RecordedRanges(Ranges):
+    """The same, and the snapshot of a program whose recording began when `record` was called. The two pools are far apart, as
+    their ranges are."""
+    BASES = {True: 2 * MIB, False: 2 * MIB + (1 << 39)}
+
+    def __init__(self, stream=0):
+        super().__init__()
+        self.stream, self.events, self.is_recorded = stream, [], False
+
+    def reserved(self):
+        return 2 * MIB * len(self.pages[True]) + 20 * MIB * len(self.pages[False])
+
+    def record(self):
+        self.is_recorded = True
+
+    def add(self, action, small, at, size):
+        if self.is_recorded:
+            self.events.append(event(action, self.BASES[small] + at, size, 10 + len(self.events), self.stream))
+
+    def paged(self, action, before):
+        for small, page in ((True, 2 * MIB), (False, 20 * MIB)):
+            for i in sorted(before[small] ^ self.pages[small]):
+                self.add(action, small, i * page, page)
+
+    def alloc(self, n):
+        before = {small: set(pages) for small, pages in self.pages.items()}
+        block = super().alloc(n)
+        self.paged("segment_map", before)
+        self.add("alloc", block[0], block[1], n)
+        return block
+
+    def release(self, block):
+        for action in ("free_requested", "free_completed"):
+            self.add(action, block[0], block[1], block[2] - block[1])
+        super().release(block)
+
+    def empty(self):
+        before = {small: set(pages) for small, pages in self.pages.items()}
+        super().empty()
+        self.paged("segment_unmap", before)
+
+    def segments(self):
+        out = []
+        for small, page in ((True, 2 * MIB), (False, 20 * MIB)):
+            for i in sorted(self.pages[small]):
+                if i - 1 in self.pages[small]:
+                    continue
+                end = i
+                while end in self.pages[small]:
+                    end += 1
+                first, behind, blocks, at = i * page, end * page, [], i * page
+                for begin, stop in [b for b in self.live[small] if first <= b[0] < behind] + [(behind, behind)]:
+                    blocks += [(begin - at, "inactive")] * (begin > at) + [(stop - begin, "active_allocated")] * (stop > begin)
+                    at = stop
+                out.append({**segment(self.BASES[small] + first, behind - first, blocks, self.stream), "is_expandable": True})
+        return out
+
+
 def peak_of(allocator, snapshot):
     """What it reserves at most for the blocks of a snapshot, those of before in the order of their addresses."""
     live = {where: allocator.alloc(size) for where, size in before(snapshot)[1]}
@@ -422,16 +480,24 @@ class ByHand(Case):
         self.assertIn("gave back what was kept 1 time", self.ok("replay", path).stdout)
 
     def test_two_devices(self):
-        """Asked of one device the blocks share segments; --of keeps them apart."""
+        """Each has an allocator of its own, which begins with its segments; their addresses are the same."""
         events = [event("segment_alloc", 64 * MIB, 20 * MIB, 10), event("alloc", 64 * MIB, 4 * MIB, 11)]
         held = segment(0, 20 * MIB, [(20 * MIB, "active_allocated")])
         path = self.made([held, {**held, "device": 1}], events, events)
-        a = self.json("replay", path, "--allocator", "pytorch")["allocators"][0]
-        self.assertEqual((a["begins_with_segments"], a["reserved_peak_bytes"]), (1, 60 * MIB))
-        self.assertIn("several devices", a["beside_recorded"]["reason"])
+        for name in ("pytorch", "as_recorded"):
+            a = self.json("replay", path, "--allocator", name)["allocators"][0]
+            self.assertEqual((a["begins_with_segments"], a["begins_with_bytes"], a["reserved_peak_bytes"]), (2, 40 * MIB, 80 * MIB))
+            self.assertEqual((a["beside_recorded"]["moments"], a["beside_recorded"]["moments_apart"]), (2, 0))
         for device in ("cuda:0", "cuda:1"):
             a = self.json("replay", path, "--allocator", "pytorch", "--of", device)["allocators"][0]
-            self.assertEqual((a["reserved_peak_bytes"], a["beside_recorded"]["moments_apart"]), (40 * MIB, 0))
+            self.assertEqual((a["begins_with_segments"], a["reserved_peak_bytes"], a["beside_recorded"]["moments_apart"]),
+                             (1, 40 * MIB, 0))
+        out = self.dir / "r.json"
+        self.ok("report", path, "-o", out)
+        rows = json.loads(out.read_text())["sides"][0]["settings"]
+        self.assertEqual([(r["device"], r["reserved_bytes"]) for r in rows if r["setting"] == "(as recorded)"],
+                         [("cuda:0", 40 * MIB), ("cuda:1", 40 * MIB)])
+        self.assertEqual([r["device"] for r in rows], ["cuda:0"] * (len(rows) // 2) + ["cuda:1"] * (len(rows) // 2))
 
     def test_settings_of_the_recorded_program(self):
         """A program that ran with settings is replayed with them: the same at every moment, and not without them."""
@@ -463,6 +529,85 @@ class ByHand(Case):
             self.assertEqual(rows["(as recorded)"]["reserved_bytes"], allocator.peak)
             self.assertIn(f"with {text}: the same", rows["(as recorded)"]["note"])
             self.assertEqual(rows["(no settings)"]["reserved_bytes"], without["reserved_peak_bytes"])
+
+    def test_expandable_segments_of_before(self):
+        """What a program had mapped before it was recorded is begun with: reserved is what it had at each moment after."""
+        for seed, empties in ((1, False), (2, True), (3, True), (4, True)):
+            rng, live, allocator = random.Random(seed), [], RecordedRanges()
+
+            def work(n):
+                for _ in range(n):
+                    if live and rng.random() < 0.48:
+                        allocator.release(live.pop(rng.randrange(len(live))))
+                    else:
+                        live.append(allocator.alloc(int(2 ** rng.uniform(8, 26))))
+            work(150)
+            if empties:
+                while len(live) > 20:
+                    allocator.release(live.pop(rng.randrange(len(live))))
+                allocator.empty()
+                work(20)
+            mapped = allocator.reserved()
+            allocator.record()
+            work(150)
+            if empties:
+                allocator.empty()
+                work(50)
+            path = self.dir / "s.pickle"
+            path.write_bytes(pickle.dumps({"segments": allocator.segments(), "device_traces": [allocator.events],
+                                           "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "expandable_segments": True}, "external_annotations": []}))
+            doc = self.json("replay", path, "--allocator", "pytorch,pytorch:expandable_segments")
+            a, anew = doc["allocators"]
+            self.assertEqual(doc["recorded"]["settings"], "expandable_segments")
+            self.assertEqual((a["begins_with_bytes"], a["end_reserved_bytes"]), (mapped, allocator.reserved()), seed)
+            self.assertEqual(a["beside_recorded"]["moments_apart"], 0, (seed, a["beside_recorded"]))
+            self.assertGreater(a["beside_recorded"]["moments"], 100)
+            self.assertEqual(anew["begins_with_bytes"], 0)
+
+    def test_private_pools(self):
+        """A CUDA graph's pool keeps its memory to itself: what is free in it serves nothing else, and the other way round."""
+        usual, graph, live, rng = Recorded(), Recorded(), [], random.Random(11)
+        graph.next, graph.events = 1 << 40, usual.events  # one list of events, another place
+        for _ in range(400):
+            if live and rng.random() < 0.5:
+                allocator, block = live.pop(rng.randrange(len(live)))
+                allocator.release(block)
+            else:
+                allocator = rng.choice((usual, graph))
+                live.append((allocator, allocator.alloc(int(2 ** rng.uniform(8, 26)))))
+        held = usual.snapshot(PYTORCH_CUDA_ALLOC_CONF="")
+        own = [{**s, "segment_pool_id": (0, 1)} for s in graph.snapshot()["segments"]]
+        shared = dict(held, segments=held["segments"] + [{**s, "segment_pool_id": (0, 0)} for s in own])
+        held["segments"] += own
+        path = self.dir / "s.pickle"
+        for doc, n_apart in ((held, 0), (shared, 1)):
+            path.write_bytes(pickle.dumps(doc))
+            a = self.json("replay", path, "--allocator", "pytorch")["allocators"][0]
+            self.assertEqual(min(1, a["beside_recorded"]["moments_apart"]), n_apart)
+            self.assertGreater(a["beside_recorded"]["moments"], 350)
+        path.write_bytes(pickle.dumps(held))
+        other = self.json("replay", path, "--allocator", "pytorch:max_split_size=32MiB")["allocators"][0]
+        self.assertGreaterEqual(other["reserved_peak_bytes"], a["reserved_peak_bytes"])  # apart with settings too
+        self.ok("import", path, "-o", self.dir / "t.db", "--force")
+        got = dict(ask(self.dir / "t.db", """SELECT allocator, sum(reserved_bytes) FROM events WHERE op = 'segment_alloc' GROUP BY 1"""))
+        self.assertEqual(got, {"pytorch": usual.reserved, "pytorch pool 0.1": graph.reserved})
+
+    def test_a_pool_takes_an_address_over(self):
+        """A segment of the end is of its pool from its last segment_alloc on."""
+        twice = [event("segment_alloc", 0, 40 * MIB, 10), event("alloc", 0, 40 * MIB, 11), event("free_requested", 0, 40 * MIB, 12),
+                 event("free_completed", 0, 40 * MIB, 13), event("segment_free", 0, 40 * MIB, 14),
+                 event("segment_alloc", 0, 40 * MIB, 15), event("alloc", 0, 40 * MIB, 16), event("alloc", 64 * MIB, 2 * MIB, 17)]
+        private = {**segment(0, 40 * MIB, [(40 * MIB, "active_allocated")]), "segment_pool_id": (3, 0)}
+        before_it = {**segment(64 * MIB, 20 * MIB, [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")]), "segment_pool_id": (0, 7)}
+        path = self.made([private, before_it], twice)
+        self.ok("import", path, "-o", self.dir / "t.db")
+        self.assertEqual(ask(self.dir / "t.db", "SELECT op, allocator FROM events WHERE op LIKE '%alloc' ORDER BY event_id"),
+                         [("segment_alloc", "pytorch pool 0.7"), ("segment_alloc", "pytorch"), ("alloc", "pytorch"),
+                          ("segment_alloc", "pytorch pool 3.0"), ("alloc", "pytorch pool 3.0"), ("alloc", "pytorch pool 0.7")])
+        a = self.json("replay", path, "--allocator", "pytorch")["allocators"][0]
+        self.assertEqual((a["beside_recorded"]["moments_apart"], a["end_reserved_bytes"]), (0, 60 * MIB))
+        bad = {**private, "segment_pool_id": (-1, 0)}
+        self.refused(3, "import", self.made([bad], twice), "-o", self.dir / "u.db", says=["segment_pool_id"])
 
     def test_nothing_in_it(self):
         path = self.made([], [])

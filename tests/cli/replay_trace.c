@@ -9,6 +9,9 @@
 //     replay_trace huge TRACE      a small block, one of 2^62 bytes, a small one
 //     replay_trace many TRACE      20000 allocations, of 500 live blocks at most, in an order that a generator decides
 //     replay_trace some TRACE      1000 of 100, the same way
+//     replay_trace aligned TRACE   the same of the allocator cpu, each aligned to 256
+//     replay_trace asked TRACE     a block whose free is requested at the begin and completed at the end, and so many
+//                                  between that of 8 MiB the oldest events are dropped; for merge.py
 //     replay_trace oom TRACE       a request that failed
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +22,7 @@
 typedef struct source {
     tide_observer observer;
     uint64_t now_ns;
+    const char *allocator;
 } source;
 
 static void put(source *s, tide_memory_op op, uint64_t block, uint64_t bytes, tide_stream_id stream) {
@@ -32,7 +36,7 @@ static void put(source *s, tide_memory_op op, uint64_t block, uint64_t bytes, ti
                                      .reserved_bytes = (bytes + 255) / 256 * 256,
                                      .address = op == TIDE_MEM_OOM ? 0 : 0x7f0000000000 + block * 65536,
                                      .thread = 1,
-                                     .allocator = "arena",
+                                     .allocator = s->allocator,
                                      .tag = "block"};
     s->observer.on_memory(s->observer.self, &event);
 }
@@ -82,6 +86,17 @@ static void put_all(source *s, const char *what) {
     if (strcmp(what, "discard") == 0) discard(s);
     if (strcmp(what, "many") == 0) generated(s, 20000, 500);
     if (strcmp(what, "some") == 0) generated(s, 1000, 100);
+    if (strcmp(what, "aligned") == 0) {
+        s->allocator = "cpu";
+        generated(s, 1000, 100);
+    }
+    if (strcmp(what, "asked") == 0) {
+        const uint64_t first = 1000000;
+        put(s, TIDE_MEM_ALLOC, first, 4000, 0);
+        put(s, TIDE_MEM_FREE_REQUESTED, first, 4000, 0);
+        generated(s, 150000, 100);
+        put(s, TIDE_MEM_FREE_COMPLETED, first, 4000, 0);
+    }
     if (strcmp(what, "frees") == 0)
         for (uint64_t i = 1; i <= 3; i++) put(s, TIDE_MEM_FREE_COMPLETED, i, 64, 0);
     if (strcmp(what, "twice") == 0)
@@ -100,8 +115,9 @@ static void put_all(source *s, const char *what) {
 
 static tide_status record(const char *what, const char *path, tide_error *err) {
     tide_recorder *recorder = NULL;
-    TIDE_TRY(tide_recorder_open(path, &(tide_recorder_options){0}, &recorder, err));
-    source s = {.observer = tide_recorder_observer(recorder), .now_ns = 1000000};
+    const tide_recorder_options limited = {.form = TIDE_RECORD_ROWS, .max_bytes = 8 << 20}, usual = {0};
+    TIDE_TRY(tide_recorder_open(path, strcmp(what, "asked") == 0 ? &limited : &usual, &recorder, err));
+    source s = {.observer = tide_recorder_observer(recorder), .now_ns = 1000000, .allocator = "arena"};
     put_all(&s, what);
     return tide_recorder_close(recorder, err);
 }

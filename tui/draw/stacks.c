@@ -85,7 +85,8 @@ static void draw_label(const tide_tui_view *v, tide_tui_rect r, int y, const col
 static void draw_row(const tide_tui_view *v, tide_tui_rect r, int y, const columns *c, const tide_tui_stack_row *row) {
     const tide_call_tree *t = v->scene->call_tree;
     const tide_call *call = &t->calls.calls[row->tail];
-    const tide_tui_role heat = heat_of(call->bytes, t->bytes);
+    const uint64_t shown = v->scene->stack_root != 0 ? v->scene->stack_bytes : t->bytes;
+    const tide_tui_role heat = heat_of(call->bytes, shown);
     char word[TIDE_TUI_WORD];
     draw_label(v, r, y, c, row);
     put_right(v, r, c->size_x, SIZE_W, y, tide_tui_bytes(call->bytes, word, sizeof word), TIDE_TUI_ROLE_TEXT);
@@ -93,7 +94,7 @@ static void draw_row(const tide_tui_view *v, tide_tui_rect r, int y, const colum
     if (call->own_blocks > 0)
         put_right(v, r, c->own_x, c->own_w, y, tide_tui_bytes(call->own_bytes, word, sizeof word), TIDE_TUI_ROLE_TEXT);
     put_right(v, r, c->blocks_x, c->blocks_w, y, tide_tui_exact(call->n_blocks, word, sizeof word), TIDE_TUI_ROLE_TEXT);
-    tide_tui_fill_row(v->grid, r.x + c->bar_x, y, tide_tui_share_of(call->bytes, t->bytes, c->bar_w),
+    tide_tui_fill_row(v->grid, r.x + c->bar_x, y, tide_tui_share_of(call->bytes, shown, c->bar_w),
                       v->glyphs->bar[TIDE_ITEM_FILL_INTERMEDIATE], heat);
 }
 
@@ -118,6 +119,8 @@ static void draw_rows(const tide_tui_view *v, tide_tui_rect r) {
 static const char *words_for_none(const tide_tui_scene *s) {
     if (!s->a->is_trace) return "A plan has no call stacks: they are recorded while a program runs.";
     if (s->call_tree == NULL) return "Nothing is known yet.";
+    if (s->state->stack_root != 0 && s->stack_root == 0)
+        return "The call that is shown alone holds nothing at the cursor. R shows all calls.";
     if (s->call_tree->calls.untold_blocks == 0) return "Nothing is alive at the cursor.";
     return "No block that is alive here tells a call stack. Memory snapshots of PyTorch that were recorded with stacks "
            "and "
@@ -131,7 +134,10 @@ void tide_tui_draw_stacks(const tide_tui_view *v) {
     const int64_t at = t != NULL ? t->at.t : s->state->cursor;
     snprintf(title, sizeof title, "live at %s%s", tide_tui_when(s->a, at, when, sizeof when),
              at == s->a->peak.t ? ", peak" : "");
-    if (t != NULL && t->calls.untold_blocks > 0 && s->n_stack_rows > 0)
+    if (t != NULL && s->stack_root != 0)
+        snprintf(facts, sizeof facts, "%s of %s alone", tide_tui_bytes(s->stack_bytes, some, sizeof some),
+                 tide_tui_bytes(t->bytes, all, sizeof all));
+    else if (t != NULL && t->calls.untold_blocks > 0 && s->n_stack_rows > 0)
         snprintf(facts, sizeof facts, "%s of %s have a stack",
                  tide_tui_bytes(t->calls.calls[0].bytes, some, sizeof some), tide_tui_bytes(t->bytes, all, sizeof all));
     else if (t != NULL)

@@ -117,6 +117,8 @@ typedef struct tide_tui_scene {
     const tide_call_tree *call_tree;      ///< NULL: not known yet
     const tide_tui_stack_row *stack_rows; ///< [n_stack_rows] those that are not folded away
     size_t n_stack_rows;
+    uint32_t stack_root;  ///< call that is shown alone; 0: all are
+    uint64_t stack_bytes; ///< of these rows together
     bool has_selection;
     tide_item_facts selection; ///< the selected item
     bool beside_unknown;       ///< the following four are not known: too many blocks to keep all their places

@@ -35,7 +35,7 @@ static tide_status put_row(tide__frame *f, const tide_call_tree *t, uint32_t hea
     const uint32_t tail = tide_call_tree_tail(t, head);
     const tide_call *calls = t->calls.calls;
     const bool has_callees = calls[tail].first_child != 0;
-    const bool is_heavy = calls[tail].bytes >= calls[0].bytes / OPEN_FROM;
+    const bool is_heavy = !f->st->closes_stacks && calls[tail].bytes >= f->out->stack_bytes / OPEN_FROM;
     cache->stack_rows[cache->n_stack_rows++] =
         (tide_tui_stack_row){.head = head,
                              .tail = tail,
@@ -46,12 +46,23 @@ static tide_status put_row(tide__frame *f, const tide_call_tree *t, uint32_t hea
     return TIDE_OK;
 }
 
+/// The call that is shown alone, where something is alive that it asked for; 0: there is none.
+static uint32_t find_root(const tide__frame *f, const tide_call_tree *t) {
+    for (uint32_t i = 1; f->st->stack_root != 0 && i < t->calls.n; i++)
+        if (t->keys[i] == f->st->stack_root) return i;
+    return 0;
+}
+
 /// From the root down, heavy before light, through what is open.
 static tide_status make_rows(tide__frame *f, const tide_call_tree *t) {
     tide_tui_query_cache *cache = f->cache;
     const tide_call *calls = t->calls.calls;
-    uint32_t head = calls[0].first_child, caller = UINT32_MAX;
+    const uint32_t root = find_root(f, t);
+    uint32_t head = root != 0 ? root : calls[0].first_child, caller = UINT32_MAX;
+    f->out->stack_root = root;
+    f->out->stack_bytes = root != 0 ? calls[root].bytes : calls[0].bytes;
     cache->n_stack_rows = 0;
+    if (f->st->stack_root != 0 && root == 0) return TIDE_OK;
     while (head != 0) {
         TIDE_TRY(put_row(f, t, head, caller));
         const uint32_t row = (uint32_t)cache->n_stack_rows - 1;
@@ -60,11 +71,11 @@ static tide_status make_rows(tide__frame *f, const tide_call_tree *t) {
             head = calls[cache->stack_rows[row].tail].first_child;
             continue;
         }
-        while (calls[head].next == 0 && caller != UINT32_MAX) {
+        while (head != root && calls[head].next == 0 && caller != UINT32_MAX) {
             head = cache->stack_rows[caller].head;
             caller = cache->stack_rows[caller].caller;
         }
-        head = calls[head].next;
+        head = head != root ? calls[head].next : 0;
     }
     return TIDE_OK;
 }

@@ -63,6 +63,8 @@
 #define KEYS_REVERSE 'O'
 #define KEYS_GROUP 't'
 #define KEYS_OPEN TIDE_TUI_KEY_ENTER
+#define KEYS_CLOSE_ALL 'C'
+#define KEYS_ROOT 'R'
 #define KEYS_RANGE 'v'
 #define KEYS_MARK 'm'
 #define KEYS_JUMP '\''

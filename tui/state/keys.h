@@ -114,6 +114,8 @@ enum { TIDE_TUI_DOUBLE_CLICK_MS = 400 };
     XX(REVERSE, "reverse", "", "turn the order round", FIND)                                                           \
     XX(GROUP, "group", "[BY]", "next grouping of rows", FIND)                                                          \
     XX(OPEN, "open", "", "open a group; again: close it", FIND)                                                        \
+    XX(CLOSE_ALL, "close-all", "", "close all of the call stacks; again: open what is heavy", FIND)                    \
+    XX(ROOT, "root", "[REGEX]", "the selected call of the stacks alone; again: all of them", FIND)                     \
     XX(RANGE, "range", "[FROM TO]", "select a range of time from here on; again: drop it", MARK)                       \
     XX(MARK, "mark", "[LETTER] [TEXT]", "mark this moment", MARK)                                                      \
     XX(JUMP, "jump", "[LETTER]", "to a mark", MARK)                                                                    \

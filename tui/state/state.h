@@ -164,7 +164,9 @@ typedef struct tide_tui_state {
     // ---- call stacks ----
     tide_tui_fold folds[TIDE_TUI_MAX_FOLDS]; ///< the newest last; past the limit the oldest is forgotten
     size_t n_folds;
-    uint64_t stack_at; ///< key of the selected row: it stays, where it is there at another moment too; 0: none
+    bool closes_stacks;  ///< no call is open but those in `folds`
+    uint64_t stack_root; ///< key of the call that is shown alone, with all that it called; 0: all are
+    uint64_t stack_at;   ///< key of the selected row: it stays, where it is there at another moment too; 0: none
 
     // ---- search, marks, edits ----
     char search[TIDE_TUI_MAX_PROMPT]; ///< "": none

@@ -307,6 +307,17 @@ tide_status tide_pytorch_adopt(tide_allocator *a, void *address, size_t size_byt
     return st;
 }
 
+tide_status tide_pytorch_adopt_range(tide_allocator *a, const tide_pytorch_part *parts, size_t n, bool is_small,
+                                     tide_stream_id stream, tide_error *err) {
+    tide__pt *p = a->self;
+    pthread_mutex_lock(&p->lock);
+    tide__free_list *list = list_of(p, stream);
+    const tide_status st = list != NULL ? tide__pt_range_adopt(p, list, parts, n, is_small, err)
+                                        : TIDE_NO_MEMORY(err, "for a stream of allocator 'pytorch'");
+    pthread_mutex_unlock(&p->lock);
+    return st;
+}
+
 void tide_pytorch_place_next(tide_allocator *a, const void *address, size_t held_bytes) {
     tide__pt *p = a->self;
     pthread_mutex_lock(&p->lock);

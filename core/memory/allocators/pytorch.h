@@ -57,7 +57,17 @@ bool tide_pytorch_is(const tide_allocator *a);
 /// A segment that the recorded program had, at its address: empty, of `stream`. What tide_sim_device_take_at returns.
 tide_status tide_pytorch_adopt(tide_allocator *a, void *address, size_t size_bytes, tide_stream_id stream,
                                tide_error *err) TIDE_NODISCARD;
-/// The next request gets the `held_bytes` at `address` if they lie free in one adopted segment; if not it is served
+/// Pages of an expandable segment.
+typedef struct tide_pytorch_part {
+    void *address;
+    size_t bytes;
+} tide_pytorch_part;
+/// The expandable segment that the recorded program had of `stream` and one pool, as far as it had memory: `parts` [n],
+/// by rising address. It begins with the first of them and may grow up to where another range was adopted.
+/// TIDE_ERR_INVALID for parts that are no whole pages of one range; TIDE_ERR_NOMEM of the device or the host.
+tide_status tide_pytorch_adopt_range(tide_allocator *a, const tide_pytorch_part *parts, size_t n, bool is_small,
+                                     tide_stream_id stream, tide_error *err) TIDE_NODISCARD;
+/// The next request gets the `held_bytes` at `address` if they lie free in what was adopted; if not it is served
 /// like any other. Fast for addresses that rise.
 void tide_pytorch_place_next(tide_allocator *a, const void *address, size_t held_bytes);
 

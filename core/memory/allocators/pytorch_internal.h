@@ -84,6 +84,9 @@ tide_status tide__pt_range_grow(tide__pt *a, const tide__pt_plan *plan, tide__ch
                                 tide_error *err) TIDE_NODISCARD;
 /// Free pages of the range go back, and the range with its last one: then it is off the list and gone.
 void tide__pt_range_shrink(tide__pt *a, tide__segment *seg);
+/// As tide_pytorch_adopt_range.
+tide_status tide__pt_range_adopt(tide__pt *a, tide__free_list *list, const tide_pytorch_part *parts, size_t n,
+                                 bool is_small, tide_error *err) TIDE_NODISCARD;
 /// The range itself; it is off the list.
 void tide__pt_range_free(tide__pt *a, tide__segment *seg);
 

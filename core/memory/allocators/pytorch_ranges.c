@@ -44,37 +44,51 @@ static void unmap_page(tide__pt *a, tide__segment *seg, size_t page) {
 
 // ---- a range ----
 
-static tide_status new_range(tide__pt *a, const tide__pt_plan *plan, tide__chunk **out, tide_error *err) {
-    const size_t unit = plan->large ? TIDE__SC_LARGE_SEGMENT : TIDE__SC_SMALL_SEGMENT;
-    const uint64_t total = tide_sim_device_bytes(), room = total > 0 ? total + total / 8 : UNKNOWN_RANGE_BYTES;
-    const size_t n_units = (size_t)(room / unit + 1);
+/// Bytes of addresses that a range has.
+static uint64_t room_of_range(void) {
+    const uint64_t total = tide_sim_device_bytes();
+    return total > 0 ? total + total / 8 : UNKNOWN_RANGE_BYTES;
+}
+
+/// A range without memory at `base`. A header is there.
+static tide_status add_range(tide__pt *a, void *base, size_t n_units, bool large, tide__free_list *list,
+                             tide__segment **out, tide_error *err) {
     tide__segment *seg = NULL;
-    void *base = NULL;
-    if (plan->need_bytes > n_units * unit)
-        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%zu B are more than a range of addresses has", plan->need_bytes);
+    const size_t unit = large ? TIDE__SC_LARGE_SEGMENT : TIDE__SC_SMALL_SEGMENT;
     TIDE_TRY(TIDE_NEW(&seg, 1, err, "for a range of allocator 'pytorch'"));
-    tide_status st = TIDE_NEW(&seg->units, n_units, err, "for the pages of a range");
-    if (st == TIDE_OK) st = calls_of(a)->vm_reserve(NULL, a->device.index, n_units * unit, &base, err);
+    const tide_status st = TIDE_NEW(&seg->units, n_units, err, "for the pages of a range");
     if (st != TIDE_OK) {
-        tide_host_free(seg->units);
         tide_host_free(seg);
         return st;
     }
     seg->id = tide__sc_new_ids(1);
     seg->base = base;
     seg->size_bytes = n_units * unit;
-    seg->large = plan->large;
+    seg->large = large;
     seg->unit_bytes = unit;
-    seg->owner = plan->list;
+    seg->owner = list;
     tide__chunk *p = tide__pt_new_chunk(a);
     p->addr = base;
     p->size_bytes = seg->size_bytes;
     p->state = TIDE__CHUNK_BARE;
     p->segment = seg;
-    p->home = plan->list;
+    p->home = list;
     seg->first = p;
     tide__pt_link(a, seg);
-    *out = p;
+    *out = seg;
+    return TIDE_OK;
+}
+
+static tide_status new_range(tide__pt *a, const tide__pt_plan *plan, tide__chunk **out, tide_error *err) {
+    const size_t unit = plan->large ? TIDE__SC_LARGE_SEGMENT : TIDE__SC_SMALL_SEGMENT;
+    const size_t n_units = (size_t)(room_of_range() / unit + 1);
+    tide__segment *seg = NULL;
+    void *base = NULL;
+    if (plan->need_bytes > n_units * unit)
+        return TIDE_FAIL(err, TIDE_ERR_NOMEM, "%zu B are more than a range of addresses has", plan->need_bytes);
+    TIDE_TRY(calls_of(a)->vm_reserve(NULL, a->device.index, n_units * unit, &base, err));
+    TIDE_TRY(add_range(a, base, n_units, plan->large, plan->list, &seg, err)); // a place alone is nothing to give back
+    *out = seg->first;
     return TIDE_OK;
 }
 
@@ -139,6 +153,72 @@ tide_status tide__pt_range_grow(tide__pt *a, const tide__pt_plan *plan, tide__ch
         if (p == NULL) return TIDE_ERR_NOMEM;
     }
     *out = p;
+    return TIDE_OK;
+}
+
+// ---- what was there before ----
+
+/// Whether the parts are whole pages of one range, one behind the other.
+static bool are_pages(const tide_pytorch_part *parts, size_t n, size_t unit) {
+    const uintptr_t base = (uintptr_t)parts[0].address;
+    uintptr_t end = base;
+    for (size_t i = 0; i < n; i++) {
+        const uintptr_t at = (uintptr_t)parts[i].address;
+        if (at < end || (at - base) % unit != 0 || parts[i].bytes == 0 || parts[i].bytes % unit != 0) return false;
+        if (parts[i].bytes > UINTPTR_MAX - at) return false;
+        end = at + parts[i].bytes;
+    }
+    return true;
+}
+
+/// Bytes from `base` to the range that was adopted next above it, at most those that a range has.
+static uint64_t room_from(const tide__pt *a, uintptr_t base) {
+    uint64_t room = room_of_range();
+    for (const tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        const uintptr_t other = (uintptr_t)seg->base;
+        if (other > base && other - base < room) room = other - base;
+    }
+    return room;
+}
+
+/// A range below that has addresses of this one gives them up: it has no memory there.
+static bool make_way(tide__pt *a, uintptr_t base) {
+    for (tide__segment *seg = a->segments; seg != NULL; seg = seg->next) {
+        const uintptr_t other = (uintptr_t)seg->base;
+        if (other > base || base - other >= seg->size_bytes) continue;
+        tide__chunk *last = seg->first;
+        while (last->after != NULL) last = last->after;
+        const size_t keep = (base - other) / seg->unit_bytes * seg->unit_bytes, gone = seg->size_bytes - keep;
+        if (last->state != TIDE__CHUNK_BARE || last->size_bytes <= gone) return false;
+        last->size_bytes -= gone;
+        seg->size_bytes = keep;
+    }
+    return true;
+}
+
+/// Memory for one part: it is cut out of the bare chunk that it lies in.
+static tide_status map_part(tide__pt *a, tide__segment *seg, const tide_pytorch_part *part, tide_error *err) {
+    tide__chunk *p = seg->first;
+    char *const at = part->address;
+    while (p->addr + p->size_bytes <= at) p = p->after;
+    TIDE_ASSERT(p->state == TIDE__CHUNK_BARE && p->addr <= at);
+    if (!tide__pt_make_spare(a, 2)) return TIDE_NO_MEMORY(err, "for chunks of allocator 'pytorch'");
+    if (p->addr < at) p = tide__pt_cut(a, p, (size_t)(at - p->addr));
+    return map(a, p, part->bytes, err) != NULL ? TIDE_OK : TIDE_ERR_NOMEM;
+}
+
+tide_status tide__pt_range_adopt(tide__pt *a, tide__free_list *list, const tide_pytorch_part *parts, size_t n,
+                                 bool is_small, tide_error *err) {
+    const size_t unit = is_small ? TIDE__SC_SMALL_SEGMENT : TIDE__SC_LARGE_SEGMENT;
+    tide__segment *seg = NULL;
+    TIDE_ASSERT(n > 0);
+    const uintptr_t base = (uintptr_t)parts[0].address, end = (uintptr_t)parts[n - 1].address + parts[n - 1].bytes;
+    const size_t n_units = (size_t)(room_from(a, base) / unit);
+    if (!are_pages(parts, n, unit) || !make_way(a, base) || n_units == 0 || end - base > n_units * unit)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "the segments at %p are no pages of one range", parts[0].address);
+    if (!tide__pt_make_spare(a, 1)) return TIDE_NO_MEMORY(err, "for chunks of allocator 'pytorch'");
+    TIDE_TRY(add_range(a, parts[0].address, n_units, !is_small, list, &seg, err));
+    for (size_t i = 0; i < n; i++) TIDE_TRY(map_part(a, seg, &parts[i], err));
     return TIDE_OK;
 }
 
