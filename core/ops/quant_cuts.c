@@ -9,13 +9,15 @@
 #include "core/ops/op_list.h"
 
 enum {
-    TILE_ELEMENTS = 4096,     ///< of an elementwise operator: a tile of each operand stays in the first cache
-    PLANE_ELEMENTS = 16384,   ///< of operators that take channels one by one
-    WEIGHT_ELEMENTS = 32768,  ///< of the weights of a product or a convolution: 128 KiB
-    STRIP_ELEMENTS = 49152,   ///< of the input and output of one: together with the weights they fit a second cache
-    MIN_COLUMNS = 16,         ///< of a product: fewer leave vector registers empty
-    MIN_FILTERS = 64,
+    TILE_ELEMENTS = 2048,   ///< of an elementwise operator: 8 KiB of each operand
+    PLANE_ELEMENTS = 8192,  ///< of operators that take channels one by one
+    WEIGHT_ELEMENTS = 16384, ///< of the weights of a product or a convolution: 64 KiB
+    STRIP_ELEMENTS = 16384, ///< of the input and output of one together, and of the windows that it lays out
+    MIN_COLUMNS = 16,       ///< of a product: fewer leave vector registers empty
+    MIN_FILTERS = 32,       ///< of a convolution that lays out its windows again for each tile of filters
+    MIN_POSITIONS = 64,     ///< of a convolution: a product of fewer columns is slow
     MAX_PLANE_ELEMENTS = 1 << 20, ///< one channel that is larger is a tensor of its own
+    SMALL_ELEMENTS = 1 << 18, ///< tiles of up to so many together may be as large as the tensors
 };
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -253,12 +255,22 @@ static void cut_strips(tide_cut *c, const tide_window *w, int64_t rows) {
     }
 }
 
-static int64_t strip_rows(const tide_window *w, int64_t in_channels, int64_t out_channels, int64_t most_elements) {
-    int64_t in_row = in_channels, out_row = out_channels;
-    for (int32_t i = 1; i < w->n; i++) in_row *= w->in[i], out_row *= w->out[i];
+/// Rows of a strip, of `in_channels` and `out_channels`, whose windows have `laid_out` elements for each position; 0: the
+/// kernel does not lay them out.
+static int64_t strip_rows(const tide_window *w, int64_t in_channels, int64_t out_channels, int64_t laid_out) {
+    int64_t in_row = in_channels, out_row = out_channels, positions = 1;
+    for (int32_t i = 1; i < w->n; i++) {
+        in_row *= w->in[i];
+        out_row *= w->out[i];
+        positions *= w->out[i];
+    }
+    const int64_t least = min_i64(w->out[0], laid_out > 0 ? div_up(MIN_POSITIONS, positions) : 1);
     int64_t rows = w->out[0];
-    while (rows > 1 && ((rows - 1) * w->stride[0] + tide_window_span(w, 0)) * in_row + rows * out_row > most_elements)
-        rows = div_up(rows, 2);
+    for (; rows > least; rows = max_i64(least, rows / 2)) {
+        const int64_t in_rows = (rows - 1) * w->stride[0] + tide_window_span(w, 0);
+        const bool fits = in_rows * in_row + rows * out_row <= STRIP_ELEMENTS;
+        if (fits && rows * positions * laid_out <= STRIP_ELEMENTS) break;
+    }
     return div_up(w->out[0], div_up(w->out[0], rows));
 }
 
@@ -294,7 +306,8 @@ static bool cut_conv(const tide_infer *x, tide_cut *c) {
         // Channel by channel, as many as make a tile; strips where one channel is more than that.
         const int64_t each = plane * w->dims[1] + tide_op_count(&x->out[0].shape, 2, in->rank) * multiplier;
         loop_groups(x, c, group, min_i64(group, max_i64(1, STRIP_ELEMENTS / each)));
-        const int64_t rows = strip_rows(&win, w->dims[1] * c->group, multiplier * c->group, 2 * STRIP_ELEMENTS);
+        if (each <= 2 * STRIP_ELEMENTS) return true;
+        const int64_t rows = strip_rows(&win, w->dims[1] * c->group, multiplier * c->group, 0);
         if (rows < win.out[0]) cut_strips(c, &win, rows);
         return true;
     }
@@ -308,7 +321,7 @@ static bool cut_conv(const tide_infer *x, tide_cut *c) {
         move(&c->out, l, 1, filters, filters);
         if (c->in[2].is_cut) move(&c->in[2], l, 0, filters, filters);
     }
-    const int64_t rows = strip_rows(&win, w->dims[1], filters, STRIP_ELEMENTS);
+    const int64_t rows = strip_rows(&win, w->dims[1], filters, window > 1 ? w->dims[1] * window : 1);
     if (rows < win.out[0]) cut_strips(c, &win, rows);
     return true;
 }
@@ -406,5 +419,5 @@ bool tide_cut_make(const tide_op_def *def, const tide_infer *x, tide_cut *out) {
     // What is small is cut all the same, into one tile; what is large must become smaller.
     double tiles, wholes;
     count(out, x->n_in, &tiles, &wholes);
-    return tiles <= 4.0 * STRIP_ELEMENTS || tiles <= wholes / 2;
+    return tiles <= SMALL_ELEMENTS || tiles <= wholes / 2;
 }
