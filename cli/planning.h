@@ -38,6 +38,7 @@ typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
+    bool no_qdq; ///< dequantise and quantise tensor by tensor, as the file says it
     bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
     bool takes_blocks;  ///< a trace without runs is a list of its blocks; else refused
     bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
@@ -87,6 +88,7 @@ enum {
     CLI_OPT_STRATEGY = 1000,
     CLI_OPT_ALL,
     CLI_OPT_NO_FUSE,
+    CLI_OPT_NO_QDQ,
     CLI_OPT_ALIGN,
     CLI_OPT_SEED,
     CLI_OPT_TIME_LIMIT,
@@ -107,6 +109,7 @@ enum {
 };
 #define CLI_PLANNING_OPTIONS                                                                                           \
     {"strategy", required_argument, NULL, CLI_OPT_STRATEGY}, {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},          \
+        {"no-qdq", no_argument, NULL, CLI_OPT_NO_QDQ},                                                                 \
         {"align", required_argument, NULL, CLI_OPT_ALIGN}, {"seed", required_argument, NULL, CLI_OPT_SEED},            \
         {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},                                                   \
         {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},                                                   \
@@ -131,6 +134,7 @@ enum {
     "  --extent NAME=N     an open extent by its name, in all inputs; may be repeated\n"                               \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
+    "  --no-qdq            make float tensors of quantised ones and back, as the file says it\n"                       \
     "  --fold-limit SIZE   larger constants are not made while the model is loaded, but by their operators in each "   \
     "run\n"                                                                                                            \
     "  --own-memory SIZE   what planning a model may take itself (default: 64MiB and 20 times the file)\n"             \

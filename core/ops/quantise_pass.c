@@ -31,6 +31,7 @@ typedef struct pass {
     uint32_t *reader; // [n_values] a node that reads it
     uint32_t *same;   // [n_values] read this value in its place; TIDE_NO_VALUE: itself
     size_t n_moves;
+    bool needs_blank; // a scale or zero point has no content: a program for its sizes alone
 } pass;
 
 static bool is_dequantize(const tide_node *n) {
@@ -112,34 +113,35 @@ static bool quantized(const pass *p, uint32_t value_i, uint32_t region, quantise
     return read_parameters(g, node_i, n->outputs[0], out) && out->axis < 0;
 }
 
-static const void *constant_data(const tide_graph *g, uint32_t value_i) {
+static const void *constant_data(pass *p, uint32_t value_i) {
     const void *data;
-    const tide_tensor *t = g->values[value_i].constant;
+    const tide_tensor *t = p->g->values[value_i].constant;
+    if (t != NULL && tide_constant_is_blank(t)) p->needs_blank = true;
     if (t == NULL || !tide_tensor_is_bound(t) || tide_tensor_read(t, &data, NULL) != TIDE_OK) return NULL;
     return data;
 }
 
 /// One number for all that is known, and such that dequantised numbers are finite and in the order of the quantised
 /// ones. Quantising them again then gives what was there.
-static bool is_plain(const tide_graph *g, const quantised *q) {
-    const float *scale = q->axis < 0 ? constant_data(g, q->scale) : NULL;
+static bool is_plain(pass *p, const quantised *q) {
+    const float *scale = q->axis < 0 ? constant_data(p, q->scale) : NULL;
     return scale != NULL && *scale >= FLT_MIN && *scale <= FLT_MAX / 65536.0f;
 }
 
-static bool zero_of(const tide_graph *g, const quantised *q, int64_t *out) {
+static bool zero_of(pass *p, const quantised *q, int64_t *out) {
     *out = 0;
     if (q->zero == TIDE_NO_VALUE) return true;
-    const void *data = constant_data(g, q->zero);
-    if (data != NULL) *out = tide_data_load_i64(g->values[q->zero].dtype, data, 0);
+    const void *data = constant_data(p, q->zero);
+    if (data != NULL) *out = tide_data_load_i64(p->g->values[q->zero].dtype, data, 0);
     return data != NULL;
 }
 
 /// Both stand for the same numbers by the same bytes.
-static bool is_same(const tide_graph *g, const quantised *a, const quantised *b) {
+static bool is_same(pass *p, const quantised *a, const quantised *b) {
     int64_t za, zb;
-    if (a->dtype != b->dtype || !is_plain(g, a) || !is_plain(g, b)) return false;
-    if (!zero_of(g, a, &za) || !zero_of(g, b, &zb)) return false;
-    return za == zb && memcmp(constant_data(g, a->scale), constant_data(g, b->scale), sizeof(float)) == 0;
+    if (a->dtype != b->dtype || !is_plain(p, a) || !is_plain(p, b)) return false;
+    if (!zero_of(p, a, &za) || !zero_of(p, b, &zb)) return false;
+    return za == zb && memcmp(constant_data(p, a->scale), constant_data(p, b->scale), sizeof(float)) == 0;
 }
 
 // ---- changing the graph ----
@@ -190,14 +192,17 @@ static tide_status add_like(tide_graph *g, uint32_t like, uint32_t region, uint3
 }
 
 /// Whether an operator takes these values as its inputs; `node` is as it will be.
-static tide_status takes(const tide_graph *g, const tide_node *node, bool *yes, tide_error *err) {
+static tide_status takes(pass *p, const tide_node *node, bool *yes, tide_error *err) {
+    const tide_graph *g = p->g;
     tide_operand *all;
     TIDE_TRY(TIDE_NEW(&all, node->n_inputs + node->n_outputs, err, "for the operands of '%s'", node->name));
     for (size_t k = 0; k < node->n_inputs; k++) {
         if (node->inputs[k] == TIDE_NO_VALUE) continue;
         const tide_value *v = &g->values[node->inputs[k]];
         all[k] = (tide_operand){.dtype = v->dtype, .shape = v->shape};
-        if (v->constant != NULL) all[k].data = (void *)(uintptr_t)constant_data(g, node->inputs[k]);
+        const void *data;
+        if (v->constant != NULL && tide_tensor_is_bound(v->constant) && tide_tensor_read(v->constant, &data, NULL) == TIDE_OK)
+            all[k].data = (void *)(uintptr_t)data;
     }
     const tide_infer x = {.node = node,
                           .in = all,
@@ -253,10 +258,10 @@ static tide_status move_behind(pass *p, uint32_t node_i, tide_error *err) {
     tide_node *n = &g->nodes[node_i];
     quantised q, other;
     if (!only_moves(g, n) || !dequantized(g, n->inputs[0], &q) || q.axis >= 0) return TIDE_OK;
-    if (n->def == &tide_op_max_pool && !is_plain(g, &q)) return TIDE_OK; // the largest is to stay the largest
+    if (n->def == &tide_op_max_pool && !is_plain(p, &q)) return TIDE_OK; // the largest is to stay the largest
     const bool joins = tide_quant_role_of(n->def) == TIDE_QUANT_JOINS;
     for (size_t k = 1; joins && k < n->n_inputs; k++)
-        if (!dequantized(g, n->inputs[k], &other) || other.axis >= 0 || !is_same(g, &q, &other)) return TIDE_OK;
+        if (!dequantized(g, n->inputs[k], &other) || other.axis >= 0 || !is_same(p, &q, &other)) return TIDE_OK;
     uint32_t *inputs;
     TIDE_TRY(TIDE_NEW(&inputs, n->n_inputs, err, "for the inputs of '%s'", n->name));
     memcpy(inputs, n->inputs, n->n_inputs * sizeof *inputs);
@@ -265,7 +270,7 @@ static tide_status move_behind(pass *p, uint32_t node_i, tide_error *err) {
     tide_node as = *n;
     as.inputs = inputs;
     bool yes;
-    const tide_status st = takes(g, &as, &yes, err);
+    const tide_status st = takes(p, &as, &yes, err);
     if (st != TIDE_OK || !yes) {
         tide_host_free(inputs);
         return st;
@@ -285,7 +290,7 @@ static tide_status quantize_input(pass *p, uint32_t real, uint32_t region, const
                                   uint32_t *out, tide_error *err) {
     tide_graph *g = p->g;
     quantised before;
-    if (dequantized(g, real, &before) && is_same(g, &before, q)) {
+    if (dequantized(g, real, &before) && is_same(p, &before, q)) {
         *out = before.of;
         return TIDE_OK;
     }
@@ -314,7 +319,7 @@ static tide_status move_before(pass *p, uint32_t node_i, tide_error *err) {
     bool is_free = true;
     for (size_t k = 0; k < n_real; k++) {
         uint32_t made;
-        TIDE_TRY(quantize_input(p, g->nodes[node_i].inputs[k], q.node < g->n_nodes ? g->nodes[node_i].region : 0, &q,
+        TIDE_TRY(quantize_input(p, g->nodes[node_i].inputs[k], g->nodes[node_i].region, &q,
                                 &is_free, &made, err));
         g->nodes[node_i].inputs[k] = made;
     }
@@ -375,6 +380,17 @@ static tide_status make_quantised(tide_graph *g, uint32_t node_i, const tide_op_
 
 // ---- 3: QuantizeLinear of what is dequantised ----
 
+/// A Cast of a quantised tensor to the type that it has: exporters put them between QuantizeLinear and DequantizeLinear.
+static tide_status pass_over_cast(pass *p, uint32_t node_i, tide_error *err) {
+    (void)err;
+    const tide_graph *g = p->g;
+    const tide_node *n = &g->nodes[node_i];
+    if (n->dead || n->def != &tide_op_cast || tide_node_is_dynamic(g, n)) return TIDE_OK;
+    const tide_value *from = &g->values[n->inputs[0]], *to = &g->values[n->outputs[0]];
+    if (tide_is_8_bit(from->dtype) && to->dtype == from->dtype && !to->is_output) p->same[n->outputs[0]] = n->inputs[0];
+    return TIDE_OK;
+}
+
 static tide_status quantize_again(pass *p, uint32_t node_i, tide_error *err) {
     tide_graph *g = p->g;
     tide_node *n = &g->nodes[node_i];
@@ -382,7 +398,7 @@ static tide_status quantize_again(pass *p, uint32_t node_i, tide_error *err) {
     if (!is_quantize(n) || !dequantized(g, n->inputs[0], &from) || from.axis >= 0) return TIDE_OK;
     if (!read_parameters(g, node_i, n->outputs[0], &to) || to.axis >= 0) return TIDE_OK;
     if (numel_of(g, from.of) < 1) return TIDE_OK;
-    if (is_same(g, &from, &to) && !g->values[to.of].is_output && to.of < p->n_values) {
+    if (is_same(p, &from, &to) && !g->values[to.of].is_output && to.of < p->n_values) {
         p->same[to.of] = from.of;
         return TIDE_OK; // without a reader it is pruned
     }
@@ -472,14 +488,22 @@ static tide_status walk(pass *p, bool backwards, tide_status (*step)(pass *, uin
     return TIDE_OK;
 }
 
-static tide_status run_pass(pass *p, tide_error *err) {
-    TIDE_TRY(walk(p, false, move_behind, err));
-    TIDE_TRY(walk(p, true, move_before, err));
+static tide_status walk_same(pass *p, tide_status (*step)(pass *, uint32_t, tide_error *), tide_error *err) {
+    tide_host_free(p->same);
     TIDE_TRY(TIDE_NEW(&p->same, p->g->n_values, err, "for %zu values", p->g->n_values));
     for (size_t v = 0; v < p->g->n_values; v++) p->same[v] = TIDE_NO_VALUE;
-    TIDE_TRY(walk(p, false, quantize_again, err));
+    TIDE_TRY(walk(p, false, step, err));
     read_same(p);
-    return walk(p, false, take_in, err);
+    return TIDE_OK;
+}
+
+static tide_status run_pass(pass *p, tide_error *err) {
+    TIDE_TRY(walk_same(p, pass_over_cast, err));
+    TIDE_TRY(walk(p, false, move_behind, err));
+    TIDE_TRY(walk(p, true, move_before, err));
+    TIDE_TRY(walk_same(p, quantize_again, err));
+    TIDE_TRY(walk(p, false, take_in, err));
+    return p->needs_blank ? TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "a scale or zero point has no content") : TIDE_OK;
 }
 
 tide_status tide_ops_quantise(tide_graph *g, const tide_order *order, tide_quantise_stats *stats, tide_error *err) {

@@ -138,7 +138,9 @@ static tide_status quantise(build *b, tide_error *err) {
     }
     TIDE_TRY(tide_ops_quantise_count(p->graph, false, &p->quantised, err));
     if (p->quantised.n_nodes == 0) return TIDE_OK;
-    TIDE_TRY(tide_ops_quantise(p->graph, &p->order, &p->quantised, err));
+    const tide_status st = tide_ops_quantise(p->graph, &p->order, &p->quantised, err);
+    if (st == TIDE_ERR_UNKNOWN_SIZE && b->contents != NULL) *b->contents->wanted = true;
+    TIDE_TRY(st);
     TIDE_TRY(sort(b, err));
     TIDE_TRY(infer_graph(b, err));
     TIDE_TRY(tide_graph_prune(p->graph, NULL, err));
