@@ -295,11 +295,12 @@ static tide_status quantize_input(pass *p, uint32_t real, uint32_t region, const
         return TIDE_OK;
     }
     TIDE_TRY(add_value(g, real, q->dtype, out, err));
+    const bool is_alone = real < p->n_values && p->uses[real] == 1;
+    if (is_alone) p->reader[real] = *is_free ? q->node : (uint32_t)g->n_nodes;
     if (!*is_free) return add_like(g, q->node, region, real, *out, err);
     *is_free = false;
     g->nodes[q->node].inputs[0] = real;
     set_output(g, q->node, 0, *out);
-    if (real < p->n_values && p->uses[real] == 1) p->reader[real] = q->node;
     return TIDE_OK;
 }
 
@@ -480,7 +481,10 @@ static bool has_quantised(const tide_graph *g) {
     return false;
 }
 
-static tide_status walk(pass *p, bool backwards, tide_status (*step)(pass *, uint32_t, tide_error *), tide_error *err) {
+typedef tide_status (*pass_step)(pass *p, uint32_t node_i, tide_error *err);
+
+/// The nodes that were there when the pass began, in their order.
+static tide_status walk_order(pass *p, bool backwards, pass_step step, tide_error *err) {
     TIDE_TRY(count_uses(p, err));
     for (size_t i = 0; i < p->order->n; i++)
         TIDE_TRY(step(p, p->order->nodes[backwards ? p->order->n - 1 - i : i], err));
@@ -488,21 +492,29 @@ static tide_status walk(pass *p, bool backwards, tide_status (*step)(pass *, uin
     return TIDE_OK;
 }
 
-static tide_status walk_same(pass *p, tide_status (*step)(pass *, uint32_t, tide_error *), tide_error *err) {
+/// All nodes.
+static tide_status walk(pass *p, pass_step step, tide_error *err) {
+    TIDE_TRY(count_uses(p, err));
+    for (uint32_t i = 0; i < p->g->n_nodes; i++) TIDE_TRY(step(p, i, err));
+    TIDE_ASSERT(tide__graph_holds(p->g));
+    return TIDE_OK;
+}
+
+static tide_status walk_same(pass *p, pass_step step, tide_error *err) {
     tide_host_free(p->same);
     TIDE_TRY(TIDE_NEW(&p->same, p->g->n_values, err, "for %zu values", p->g->n_values));
     for (size_t v = 0; v < p->g->n_values; v++) p->same[v] = TIDE_NO_VALUE;
-    TIDE_TRY(walk(p, false, step, err));
+    TIDE_TRY(walk(p, step, err));
     read_same(p);
     return TIDE_OK;
 }
 
 static tide_status run_pass(pass *p, tide_error *err) {
     TIDE_TRY(walk_same(p, pass_over_cast, err));
-    TIDE_TRY(walk(p, false, move_behind, err));
-    TIDE_TRY(walk(p, true, move_before, err));
+    TIDE_TRY(walk_order(p, false, move_behind, err));
+    TIDE_TRY(walk_order(p, true, move_before, err));
     TIDE_TRY(walk_same(p, quantize_again, err));
-    TIDE_TRY(walk(p, false, take_in, err));
+    TIDE_TRY(walk(p, take_in, err));
     return p->needs_blank ? TIDE_FAIL(err, TIDE_ERR_UNKNOWN_SIZE, "a scale or zero point has no content") : TIDE_OK;
 }
 
