@@ -38,7 +38,7 @@ typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
-    bool no_qdq; ///< dequantise and quantise tensor by tensor, as the file says it
+    bool no_qdq;        ///< dequantise and quantise tensor by tensor, as the file says it
     bool allow_dynamic; ///< tensors that are sized while running are left out of plans; else refused
     bool takes_blocks;  ///< a trace without runs is a list of its blocks; else refused
     bool no_kernels;    ///< plan the graph's tensors alone, without any kernel and its scratch
@@ -109,9 +109,8 @@ enum {
 };
 #define CLI_PLANNING_OPTIONS                                                                                           \
     {"strategy", required_argument, NULL, CLI_OPT_STRATEGY}, {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},          \
-        {"no-qdq", no_argument, NULL, CLI_OPT_NO_QDQ},                                                                 \
-        {"align", required_argument, NULL, CLI_OPT_ALIGN}, {"seed", required_argument, NULL, CLI_OPT_SEED},            \
-        {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},                                                   \
+        {"no-qdq", no_argument, NULL, CLI_OPT_NO_QDQ}, {"align", required_argument, NULL, CLI_OPT_ALIGN},              \
+        {"seed", required_argument, NULL, CLI_OPT_SEED}, {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},  \
         {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},                                                   \
         {"plan-threads", required_argument, NULL, CLI_OPT_THREADS},                                                    \
         {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},                                             \

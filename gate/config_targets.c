@@ -18,9 +18,9 @@
 
 enum { MAX_RUNS = 100000000, MAX_CONTEXTS = 1024, MAX_RECOMPUTE_PERCENT = 1000000 };
 
-const char *const tide__gate_settings_keys[] = {"strategy",  "node_limit", "align", "fuse",      "qdq", "passes",
-                                                "no_passes", "recompute",  "run",   "runs",      "contexts",
-                                                "allocator", "limit",      "seed",  "input_dir", NULL};
+const char *const tide__gate_settings_keys[] = {"strategy",  "node_limit", "align",     "fuse", "qdq",      "passes",
+                                                "no_passes", "recompute",  "run",       "runs", "contexts", "allocator",
+                                                "limit",     "seed",       "input_dir", NULL};
 
 // ---- planning ----
 

@@ -310,12 +310,13 @@ static void add_gain(const tide_pass_report *r, tide_pass pass, tide_grid *g) {
 static void add_quantised(const tide_quantise_stats *q, tide_text *out) {
     char before[24], after[24], saved[24];
     if (q->n_nodes == 0) return;
-    tide_text_addf(out,
-                   "\nQuantised tensors: read and written by %zu operators, which makes %s of what steps write instead of "
-                   "%s, and weights %s smaller; QuantizeLinear and DequantizeLinear that are left: %zu\n",
-                   q->n_operators, tide_format_bytes(q->bytes_after, after, sizeof after),
-                   tide_format_bytes(q->bytes_before, before, sizeof before),
-                   tide_format_bytes(q->weights_saved, saved, sizeof saved), q->n_left);
+    tide_text_addf(
+        out,
+        "\nQuantised tensors: read and written by %zu operators, which makes %s of what steps write instead of "
+        "%s, and weights %s smaller; QuantizeLinear and DequantizeLinear that are left: %zu\n",
+        q->n_operators, tide_format_bytes(q->bytes_after, after, sizeof after),
+        tide_format_bytes(q->bytes_before, before, sizeof before),
+        tide_format_bytes(q->weights_saved, saved, sizeof saved), q->n_left);
 }
 
 void tide_pass_report_print(const tide_pass_report *report, tide_text *out) {

@@ -9,15 +9,15 @@
 #include "core/ops/op_list.h"
 
 enum {
-    TILE_ELEMENTS = 2048,   ///< of an elementwise operator: 8 KiB of each operand
-    PLANE_ELEMENTS = 8192,  ///< of operators that take channels one by one
-    WEIGHT_ELEMENTS = 16384, ///< of the weights of a product or a convolution: 64 KiB
-    STRIP_ELEMENTS = 16384, ///< of the input and output of one together, and of the windows that it lays out
-    MIN_COLUMNS = 16,       ///< of a product: fewer leave vector registers empty
-    MIN_FILTERS = 32,       ///< of a convolution that lays out its windows again for each tile of filters
-    MIN_POSITIONS = 64,     ///< of a convolution: a product of fewer columns is slow
+    TILE_ELEMENTS = 2048,         ///< of an elementwise operator: 8 KiB of each operand
+    PLANE_ELEMENTS = 8192,        ///< of operators that take channels one by one
+    WEIGHT_ELEMENTS = 16384,      ///< of the weights of a product or a convolution: 64 KiB
+    STRIP_ELEMENTS = 16384,       ///< of the input and output of one together, and of the windows that it lays out
+    MIN_COLUMNS = 16,             ///< of a product: fewer leave vector registers empty
+    MIN_FILTERS = 32,             ///< of a convolution that lays out its windows again for each tile of filters
+    MIN_POSITIONS = 64,           ///< of a convolution: a product of fewer columns is slow
     MAX_PLANE_ELEMENTS = 1 << 20, ///< one channel that is larger is a tensor of its own
-    SMALL_ELEMENTS = 1 << 18, ///< tiles of up to so many together may be as large as the tensors
+    SMALL_ELEMENTS = 1 << 18,     ///< tiles of up to so many together may be as large as the tensors
 };
 
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -255,8 +255,8 @@ static void cut_strips(tide_cut *c, const tide_window *w, int64_t rows) {
     }
 }
 
-/// Rows of a strip, of `in_channels` and `out_channels`, whose windows have `laid_out` elements for each position; 0: the
-/// kernel does not lay them out.
+/// Rows of a strip, of `in_channels` and `out_channels`, whose windows have `laid_out` elements for each position; 0:
+/// the kernel does not lay them out.
 static int64_t strip_rows(const tide_window *w, int64_t in_channels, int64_t out_channels, int64_t laid_out) {
     int64_t in_row = in_channels, out_row = out_channels, positions = 1;
     for (int32_t i = 1; i < w->n; i++) {
@@ -335,45 +335,51 @@ typedef struct rule {
 } rule;
 
 #define NUMBERS(XX)                                                                                                    \
-    XX(relu) XX(leaky_relu) XX(elu) XX(sigmoid) XX(tanh) XX(hard_swish) XX(softplus) XX(gelu) XX(hard_sigmoid)         \
-    XX(clip_6) XX(clip_11) XX(abs) XX(neg) XX(sign) XX(exp) XX(log) XX(sqrt) XX(reciprocal) XX(floor) XX(ceil)         \
-    XX(round) XX(erf) XX(sin) XX(cos) XX(softsign) XX(thresholded_relu) XX(selu) XX(celu) XX(swish) XX(mish)
+    XX(relu)                                                                                                           \
+    XX(leaky_relu)                                                                                                     \
+    XX(elu)                                                                                                            \
+    XX(sigmoid)                                                                                                        \
+    XX(tanh) XX(hard_swish) XX(softplus) XX(gelu) XX(hard_sigmoid) XX(clip_6) XX(clip_11) XX(abs) XX(neg) XX(sign)     \
+        XX(exp) XX(log) XX(sqrt) XX(reciprocal) XX(floor) XX(ceil) XX(round) XX(erf) XX(sin) XX(cos) XX(softsign)      \
+            XX(thresholded_relu) XX(selu) XX(celu) XX(swish) XX(mish)
+#define ELEMENTS(XX) XX(add) XX(sub) XX(mul) XX(div) XX(max) XX(min) XX(sum) XX(mean) XX(prelu)
+#define ROWS(XX) XX(softmax_1) XX(softmax_13) XX(log_softmax_1) XX(log_softmax_13) XX(layer_norm)
+#define PLANES(XX) XX(average_pool) XX(global_average_pool) XX(global_max_pool)
 #define MOVES(XX)                                                                                                      \
-    XX(reshape) XX(flatten) XX(squeeze_1) XX(squeeze_13) XX(unsqueeze_1) XX(unsqueeze_13) XX(dropout_7)   \
-    XX(dropout_12) XX(transpose) XX(split_2) XX(split_13) XX(slice_1) XX(slice_10) XX(gather) XX(gather_elements)      \
-    XX(gather_nd) XX(expand) XX(tile) XX(depth_to_space) XX(space_to_depth) XX(upsample_7) XX(upsample_9)              \
-    XX(resize_10) XX(resize_11) XX(reverse_sequence) XX(max_pool)
+    XX(reshape)                                                                                                        \
+    XX(flatten)                                                                                                        \
+    XX(squeeze_1)                                                                                                      \
+    XX(squeeze_13)                                                                                                     \
+    XX(unsqueeze_1) XX(unsqueeze_13) XX(dropout_7) XX(dropout_12) XX(transpose) XX(split_2) XX(split_13) XX(slice_1)   \
+        XX(slice_10) XX(gather) XX(gather_elements) XX(gather_nd) XX(expand) XX(tile) XX(depth_to_space)               \
+            XX(space_to_depth) XX(upsample_7) XX(upsample_9) XX(resize_10) XX(resize_11) XX(reverse_sequence)          \
+                XX(pad_11) XX(max_pool)
 
+// The tool would set each line of a list further to the right.
+// clang-format off
 static const rule rules[] = {
 #define XX(name) {&tide_op_##name, TIDE_QUANT_CUTS, cut_numbers},
     NUMBERS(XX)
 #undef XX
-#define XX(name) {&tide_op_##name, TIDE_QUANT_MOVES, NULL},
-        MOVES(XX)
+#define XX(name) {&tide_op_##name, TIDE_QUANT_CUTS, cut_elements},
+    ELEMENTS(XX)
 #undef XX
-            {&tide_op_concat, TIDE_QUANT_JOINS, NULL},
-    {&tide_op_identity, TIDE_QUANT_MOVES, cut_numbers}, // between two ways to quantise
-    {&tide_op_add, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_sub, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_mul, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_div, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_max, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_min, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_sum, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_mean, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_prelu, TIDE_QUANT_CUTS, cut_elements},
-    {&tide_op_softmax_1, TIDE_QUANT_CUTS, cut_rows},
-    {&tide_op_softmax_13, TIDE_QUANT_CUTS, cut_rows},
-    {&tide_op_log_softmax_1, TIDE_QUANT_CUTS, cut_rows},
-    {&tide_op_log_softmax_13, TIDE_QUANT_CUTS, cut_rows},
-    {&tide_op_layer_norm, TIDE_QUANT_CUTS, cut_rows},
-    {&tide_op_average_pool, TIDE_QUANT_CUTS, cut_planes},
-    {&tide_op_global_average_pool, TIDE_QUANT_CUTS, cut_planes},
-    {&tide_op_global_max_pool, TIDE_QUANT_CUTS, cut_planes},
+#define XX(name) {&tide_op_##name, TIDE_QUANT_CUTS, cut_rows},
+    ROWS(XX)
+#undef XX
+#define XX(name) {&tide_op_##name, TIDE_QUANT_CUTS, cut_planes},
+    PLANES(XX)
+#undef XX
+#define XX(name) {&tide_op_##name, TIDE_QUANT_MOVES, NULL},
+    MOVES(XX)
+#undef XX
+    {&tide_op_identity, TIDE_QUANT_MOVES, cut_numbers}, // cut between two ways to quantise
+    {&tide_op_concat, TIDE_QUANT_JOINS, NULL},
     {&tide_op_conv, TIDE_QUANT_CUTS, cut_conv},
     {&tide_op_matmul, TIDE_QUANT_CUTS, cut_matmul},
     {&tide_op_gemm, TIDE_QUANT_CUTS, cut_gemm},
 };
+// clang-format on
 
 static const rule *find(const tide_op_def *def) {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)

@@ -5,7 +5,8 @@
 // quantised. The scratch is of tiles and never of whole tensors (quantised.c).
 //
 //     loops      count[0] x count[1] x …, the last one innermost
-//     operand    a box of extents `tile` that begins at base + sum of index[l] * step[l] (on axis dim[l]), over all loops
+//     operand    a box of extents `tile` that begins at base + sum of index[l] * step[l] (on axis dim[l]), over all
+//     loops
 //
 // A box may reach past its tensor: what is not there is 0, and of what is written it is dropped.
 #ifndef TIDE_CORE_OPS_QUANT_CUTS_H
@@ -46,6 +47,7 @@ typedef enum tide_quant_role {
     TIDE_QUANT_NONE, ///< it wants real numbers, all at once
     TIDE_QUANT_CUTS, ///< tide_cut_make may cut it
     TIDE_QUANT_MOVES, ///< its outputs 0 … hold elements of input 0 and no others, so it may as well move quantised ones
+                      ///< (a Pad: and zeros)
     TIDE_QUANT_JOINS, ///< as above, of all inputs: Concat
 } tide_quant_role;
 

@@ -15,14 +15,17 @@ extern "C" {
 #endif
 
 static inline bool tide_is_8_bit(tide_dtype t) { return t == TIDE_U8 || t == TIDE_I8; }
+/// Types that QuantizeLinear makes.
+static inline bool tide_is_quantized_type(tide_dtype t) { return tide_is_8_bit(t) || t == TIDE_U16 || t == TIDE_I16; }
 
-/// `n` numbers at `in`, of type uint8, int8 or int32, to float32. `out` and `in` do not overlap.
+/// `n` numbers at `in`, of a type that QuantizeLinear makes or int32, to float32. `out` and `in` do not overlap.
 void tide_dequantize_row(tide_dtype dtype, float *restrict out, const void *restrict in, int64_t n, float scale,
                          int64_t zero);
-/// The same of uint8 or int8, each number with a scale of its own and, if `zero` is not NULL, a zero point.
+/// The same but of int32, each number with a scale of its own and, if `zero` is not NULL, a zero point.
 void tide_dequantize_columns(tide_dtype dtype, float *restrict out, const void *restrict in, int64_t n,
                              const float *restrict scale, const void *restrict zero);
-/// `n` numbers at `in`, of type `from` (float32 or int32), to uint8 or int8. `out` may begin where `in` does.
+/// `n` numbers at `in`, of type `from` (float32 or int32), to a type that QuantizeLinear makes. `out` may begin where
+/// `in` does.
 void tide_quantize_row(tide_dtype from, tide_dtype dtype, void *out, const void *in, int64_t n, float scale,
                        int64_t zero);
 

@@ -65,10 +65,10 @@ static tide_status count_uses(pass *p, tide_error *err) {
 
 /// A quantised tensor and how it is to be read.
 typedef struct quantised {
-    uint32_t node;             // the DequantizeLinear or QuantizeLinear
-    uint32_t of;               // the quantised value
-    uint32_t scale, zero;      // zero may be TIDE_NO_VALUE
-    int32_t axis;              // -1: one scale for all
+    uint32_t node;        // the DequantizeLinear or QuantizeLinear
+    uint32_t of;          // the quantised value
+    uint32_t scale, zero; // zero may be TIDE_NO_VALUE
+    int32_t axis;         // -1: one scale for all
     tide_dtype dtype;
 } quantised;
 
@@ -82,7 +82,7 @@ static int64_t numel_of(const tide_graph *g, uint32_t value_i) {
 static bool read_parameters(const tide_graph *g, uint32_t node_i, uint32_t of, quantised *out) {
     const tide_node *n = &g->nodes[node_i];
     const tide_value *v = &g->values[of];
-    if (tide_node_is_dynamic(g, n) || !tide_is_8_bit(v->dtype) || !v->has_shape) return false;
+    if (tide_node_is_dynamic(g, n) || !tide_is_quantized_type(v->dtype) || !v->has_shape) return false;
     if (tide_node_attr_int(n, "block_size", 0) != 0) return false;
     const tide_value *scale = &g->values[n->inputs[1]];
     const int64_t n_scales = numel_of(g, n->inputs[1]);
@@ -125,7 +125,7 @@ static const void *constant_data(pass *p, uint32_t value_i) {
 /// ones. Quantising them again then gives what was there.
 static bool is_plain(pass *p, const quantised *q) {
     const float *scale = q->axis < 0 ? constant_data(p, q->scale) : NULL;
-    return scale != NULL && *scale >= FLT_MIN && *scale <= FLT_MAX / 65536.0f;
+    return scale != NULL && *scale >= FLT_MIN && *scale <= FLT_MAX / 0x1p18f;
 }
 
 static bool zero_of(pass *p, const quantised *q, int64_t *out) {
@@ -164,8 +164,8 @@ static tide_status add_value(tide_graph *g, uint32_t like, tide_dtype dtype, uin
         name.len = 0;
         tide_text_addf(&name, i == 1 ? "%s.quantised" : "%s.quantised.%d", g->values[like].name, i);
     }
-    tide_status st = name.failed ? TIDE_NO_MEMORY(err, "for a quantised value")
-                                 : tide_graph_add_value(g, name.data, out, err);
+    tide_status st =
+        name.failed ? TIDE_NO_MEMORY(err, "for a quantised value") : tide_graph_add_value(g, name.data, out, err);
     tide_text_deinit(&name);
     TIDE_TRY(st);
     g->values[*out].dtype = dtype;
@@ -175,7 +175,8 @@ static tide_status add_value(tide_graph *g, uint32_t like, tide_dtype dtype, uin
 }
 
 /// A second node with the row, attributes and parameters of `like`, from `from` to `to`.
-static tide_status add_like(tide_graph *g, uint32_t like, uint32_t region, uint32_t from, uint32_t to, tide_error *err) {
+static tide_status add_like(tide_graph *g, uint32_t like, uint32_t region, uint32_t from, uint32_t to,
+                            tide_error *err) {
     const tide_node *n = &g->nodes[like];
     const uint32_t inputs[3] = {from, n->inputs[1], n->n_inputs > 2 ? n->inputs[2] : TIDE_NO_VALUE};
     uint32_t node_i;
@@ -191,6 +192,21 @@ static tide_status add_like(tide_graph *g, uint32_t like, uint32_t region, uint3
     return TIDE_OK;
 }
 
+/// What a Pad puts around: 0, which is the zero point of what is quantised. False: it puts something else.
+static bool pads_with_zero(pass *p, const tide_node *n) {
+    if (n->n_inputs < 3 || n->inputs[2] == TIDE_NO_VALUE) return true;
+    if (numel_of(p->g, n->inputs[2]) != 1) return false;
+    const float *with = constant_data(p, n->inputs[2]);
+    return with != NULL && *with == 0.0f;
+}
+
+/// The inputs of a Pad from now on, of one more than it has, its zero being that of `q`.
+static void pad_with(const quantised *q, uint32_t *inputs, size_t *n_inputs) {
+    while (*n_inputs < 3) inputs[(*n_inputs)++] = TIDE_NO_VALUE;
+    inputs[2] = q->zero;
+    if (q->zero == TIDE_NO_VALUE && *n_inputs == 3) *n_inputs = 2;
+}
+
 /// Whether an operator takes these values as its inputs; `node` is as it will be.
 static tide_status takes(pass *p, const tide_node *node, bool *yes, tide_error *err) {
     const tide_graph *g = p->g;
@@ -201,14 +217,12 @@ static tide_status takes(pass *p, const tide_node *node, bool *yes, tide_error *
         const tide_value *v = &g->values[node->inputs[k]];
         all[k] = (tide_operand){.dtype = v->dtype, .shape = v->shape};
         const void *data;
-        if (v->constant != NULL && tide_tensor_is_bound(v->constant) && tide_tensor_read(v->constant, &data, NULL) == TIDE_OK)
+        if (v->constant != NULL && tide_tensor_is_bound(v->constant) &&
+            tide_tensor_read(v->constant, &data, NULL) == TIDE_OK)
             all[k].data = (void *)(uintptr_t)data;
     }
-    const tide_infer x = {.node = node,
-                          .in = all,
-                          .n_in = node->n_inputs,
-                          .out = all + node->n_inputs,
-                          .n_out = node->n_outputs};
+    const tide_infer x = {
+        .node = node, .in = all, .n_in = node->n_inputs, .out = all + node->n_inputs, .n_out = node->n_outputs};
     *yes = node->def->infer(&x, NULL) == TIDE_OK;
     tide_host_free(all);
     return TIDE_OK;
@@ -259,16 +273,20 @@ static tide_status move_behind(pass *p, uint32_t node_i, tide_error *err) {
     quantised q, other;
     if (!only_moves(g, n) || !dequantized(g, n->inputs[0], &q) || q.axis >= 0) return TIDE_OK;
     if (n->def == &tide_op_max_pool && !is_plain(p, &q)) return TIDE_OK; // the largest is to stay the largest
+    if (n->def == &tide_op_pad_11 && !pads_with_zero(p, n)) return TIDE_OK;
     const bool joins = tide_quant_role_of(n->def) == TIDE_QUANT_JOINS;
     for (size_t k = 1; joins && k < n->n_inputs; k++)
         if (!dequantized(g, n->inputs[k], &other) || other.axis >= 0 || !is_same(p, &q, &other)) return TIDE_OK;
     uint32_t *inputs;
-    TIDE_TRY(TIDE_NEW(&inputs, n->n_inputs, err, "for the inputs of '%s'", n->name));
+    size_t n_inputs = n->n_inputs;
+    TIDE_TRY(TIDE_NEW(&inputs, n->n_inputs + 3, err, "for the inputs of '%s'", n->name));
     memcpy(inputs, n->inputs, n->n_inputs * sizeof *inputs);
     for (size_t k = 0; k < (joins ? n->n_inputs : 1); k++)
         inputs[k] = dequantized(g, n->inputs[k], &other) ? other.of : n->inputs[k];
+    if (n->def == &tide_op_pad_11) pad_with(&q, inputs, &n_inputs);
     tide_node as = *n;
     as.inputs = inputs;
+    as.n_inputs = n_inputs;
     bool yes;
     const tide_status st = takes(p, &as, &yes, err);
     if (st != TIDE_OK || !yes) {
@@ -279,6 +297,7 @@ static tide_status move_behind(pass *p, uint32_t node_i, tide_error *err) {
     const bool is_free = real < p->n_values && p->uses[real] == 1 && !g->values[real].is_output;
     tide_host_free(n->inputs);
     n->inputs = inputs;
+    n->n_inputs = n_inputs;
     p->n_moves++;
     return dequantize_behind(p, node_i, &q, is_free, err);
 }
@@ -309,7 +328,8 @@ static tide_status move_before(pass *p, uint32_t node_i, tide_error *err) {
     tide_node *n = &g->nodes[node_i];
     quantised q, unused;
     const bool joins = tide_quant_role_of(n->def) == TIDE_QUANT_JOINS;
-    if (!only_moves(g, n) || n->n_outputs != 1 || n->def == &tide_op_max_pool) return TIDE_OK; // of NaN it makes another
+    if (!only_moves(g, n) || n->n_outputs != 1 || n->def == &tide_op_max_pool || n->def == &tide_op_pad_11)
+        return TIDE_OK; // of NaN the first makes another
     if (!quantized(p, n->outputs[0], n->region, &q)) return TIDE_OK;
     if (!joins && dequantized(g, n->inputs[0], &unused)) return TIDE_OK; // 1 has left it
     const size_t n_real = joins ? n->n_inputs : 1;
@@ -320,8 +340,7 @@ static tide_status move_before(pass *p, uint32_t node_i, tide_error *err) {
     bool is_free = true;
     for (size_t k = 0; k < n_real; k++) {
         uint32_t made;
-        TIDE_TRY(quantize_input(p, g->nodes[node_i].inputs[k], g->nodes[node_i].region, &q,
-                                &is_free, &made, err));
+        TIDE_TRY(quantize_input(p, g->nodes[node_i].inputs[k], g->nodes[node_i].region, &q, &is_free, &made, err));
         g->nodes[node_i].inputs[k] = made;
     }
     if (is_free) g->nodes[q.node].dead = true;
@@ -381,14 +400,16 @@ static tide_status make_quantised(tide_graph *g, uint32_t node_i, const tide_op_
 
 // ---- 3: QuantizeLinear of what is dequantised ----
 
-/// A Cast of a quantised tensor to the type that it has: exporters put them between QuantizeLinear and DequantizeLinear.
+/// A Cast of a quantised tensor to the type that it has: exporters put them between QuantizeLinear and
+/// DequantizeLinear.
 static tide_status pass_over_cast(pass *p, uint32_t node_i, tide_error *err) {
     (void)err;
     const tide_graph *g = p->g;
     const tide_node *n = &g->nodes[node_i];
     if (n->dead || n->def != &tide_op_cast || tide_node_is_dynamic(g, n)) return TIDE_OK;
     const tide_value *from = &g->values[n->inputs[0]], *to = &g->values[n->outputs[0]];
-    if (tide_is_8_bit(from->dtype) && to->dtype == from->dtype && !to->is_output) p->same[n->outputs[0]] = n->inputs[0];
+    if (tide_is_quantized_type(from->dtype) && to->dtype == from->dtype && !to->is_output)
+        p->same[n->outputs[0]] = n->inputs[0];
     return TIDE_OK;
 }
 
@@ -528,95 +549,4 @@ tide_status tide_ops_quantise(tide_graph *g, const tide_order *order, tide_quant
     tide_host_free(p.reader);
     tide_host_free(p.same);
     return st;
-}
-
-// ---- weights ----
-
-/// What marks values needs to know of them.
-typedef struct marks {
-    bool *normalised; // [n_values] a BatchNormalization reads it: its numbers go into the weights of the Conv before
-    bool *real;       // [n_values] some reader wants real numbers
-} marks;
-
-static void mark_readers(const tide_graph *g, marks *m) {
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const tide_node *n = &g->nodes[i];
-        if (!n->dead && n->def == &tide_op_batch_norm) m->normalised[n->inputs[0]] = true;
-    }
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const tide_node *n = &g->nodes[i];
-        if (n->dead) continue;
-        const tide_quant_role role = n->def != NULL ? tide_quant_role_of(n->def) : TIDE_QUANT_NONE;
-        const bool folds = n->def == &tide_op_conv && n->outputs[0] != TIDE_NO_VALUE && m->normalised[n->outputs[0]];
-        for (size_t k = 0; k < n->n_inputs; k++) {
-            if (n->inputs[k] == TIDE_NO_VALUE) continue;
-            const bool reads = role == TIDE_QUANT_CUTS || role == TIDE_QUANT_JOINS || (k == 0 && tide_quant_moves(n));
-            if (!reads || folds) m->real[n->inputs[k]] = true;
-        }
-    }
-    for (size_t i = 0; i < g->n_outputs; i++) m->real[g->outputs[i]] = true;
-}
-
-tide_status tide_ops_hold_weights(tide_graph *g, tide_error *err) {
-    if (!has_quantised(g)) return TIDE_OK;
-    marks m;
-    TIDE_TRY(TIDE_NEW(&m.normalised, 2 * g->n_values, err, "for %zu values", g->n_values));
-    m.real = m.normalised + g->n_values;
-    mark_readers(g, &m);
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        tide_node *n = &g->nodes[i];
-        n->holds_weight = is_dequantize(n) && n->outputs[0] != TIDE_NO_VALUE && !m.real[n->outputs[0]];
-    }
-    tide_host_free(m.normalised);
-    return TIDE_OK;
-}
-
-// ---- what came of it ----
-
-static uint64_t made_bytes(const tide_graph *g) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const tide_node *n = &g->nodes[i];
-        for (size_t k = 0; !n->dead && k < n->n_outputs; k++) {
-            const uint32_t v = n->outputs[k];
-            if (v == TIDE_NO_VALUE || g->values[v].constant != NULL || numel_of(g, v) < 0) continue;
-            sum += (uint64_t)numel_of(g, v) * tide_dtype_size(g->values[v].dtype);
-        }
-    }
-    return sum;
-}
-
-static uint64_t saved_weights(const tide_graph *g, bool *is_counted) {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        const tide_node *n = &g->nodes[i];
-        for (size_t k = 0; !n->dead && n->quant != NULL && k < n->quant->n_inputs; k++) {
-            const uint32_t v = n->inputs[k];
-            if (n->quant->in[k].scale == TIDE_NO_VALUE || g->values[v].constant == NULL || is_counted[v]) continue;
-            is_counted[v] = true;
-            sum += (uint64_t)numel_of(g, v) * (sizeof(float) - tide_dtype_size(g->values[v].dtype));
-        }
-    }
-    return sum;
-}
-
-tide_status tide_ops_quantise_count(const tide_graph *g, bool is_after, tide_quantise_stats *stats, tide_error *err) {
-    if (!is_after) stats->bytes_before = made_bytes(g);
-    size_t n_operators = 0, n_nodes = 0;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        n_nodes += is_dequantize(&g->nodes[i]) || is_quantize(&g->nodes[i]);
-        n_operators += !g->nodes[i].dead && g->nodes[i].quant != NULL;
-    }
-    if (!is_after) {
-        stats->n_nodes = n_nodes;
-        return TIDE_OK;
-    }
-    bool *is_counted;
-    TIDE_TRY(TIDE_NEW(&is_counted, g->n_values + 1, err, "for %zu values", g->n_values));
-    stats->weights_saved = saved_weights(g, is_counted);
-    stats->bytes_after = made_bytes(g);
-    stats->n_operators = n_operators + stats->n_moves;
-    stats->n_left = n_nodes;
-    tide_host_free(is_counted);
-    return TIDE_OK;
 }

@@ -26,11 +26,11 @@ enum { ALIGN = 64, N_BYTES = 256 };
 
 typedef struct quantised_state {
     tide_cut cut;
-    tide_node node;       ///< of the operator on a tile; shares all but `attrs` with the node of the graph
-    tide_attr *attrs;     ///< [node.n_attrs] owned, but not what they hold: those of the node, then those of a tile alone
-    tide_kernel kernel;   ///< of the operator, for one tile
-    bool by_table;        ///< 8 bits by 8 bits
-    size_t n_in;          ///< of the operator
+    tide_node node;     ///< of the operator on a tile; shares all but `attrs` with the node of the graph
+    tide_attr *attrs;   ///< [node.n_attrs] owned, but not what they hold: those of the node, then those of a tile alone
+    tide_kernel kernel; ///< of the operator, for one tile
+    bool by_table;      ///< 8 bits by 8 bits
+    size_t n_in;        ///< of the operator
     size_t at[TIDE_CUT_MAX_INPUTS]; ///< where the tile of an input lies in the workspace
     size_t out_at, kernel_at;
 } quantised_state;
@@ -122,8 +122,7 @@ static tide_status make_attrs(quantised_state *s, const tide_node *node, tide_er
         s->attrs[n++] = node->attrs[i];
     }
     if (s->cut.n_pads > 0)
-        s->attrs[n++] =
-            (tide_attr){.name = pads, .type = TIDE_ATTR_INTS, .n = s->cut.n_pads, .ints = s->cut.pads};
+        s->attrs[n++] = (tide_attr){.name = pads, .type = TIDE_ATTR_INTS, .n = s->cut.n_pads, .ints = s->cut.pads};
     if (s->cut.group > 0) s->attrs[n++] = (tide_attr){.name = group, .type = TIDE_ATTR_INT, .i = s->cut.group};
     s->node.attrs = s->attrs;
     s->node.n_attrs = n;
@@ -145,8 +144,7 @@ static tide_operand tile_operand(const tide_cut_operand *c) {
 
 static tide_status lay_out(quantised_state *s, const tide_node *node, size_t *total, tide_error *err) {
     for (size_t i = 0; i < s->n_in; i++)
-        if (s->cut.in[i].is_cut)
-            TIDE_TRY(add_room(node, total, tile_bytes(&s->cut.in[i].tile), &s->at[i], err));
+        if (s->cut.in[i].is_cut) TIDE_TRY(add_room(node, total, tile_bytes(&s->cut.in[i].tile), &s->at[i], err));
     TIDE_TRY(add_room(node, total, tile_bytes(&s->cut.out.tile), &s->out_at, err));
     return add_room(node, total, s->kernel.workspace_bytes, &s->kernel_at, err);
 }
@@ -232,12 +230,12 @@ static int64_t zero_at(const parameters *p, int64_t i) {
 /// `axis`, but where that is the last one: then it goes along it.
 typedef struct walk {
     const tide_cut_operand *c;
-    const int64_t *start;                           ///< [rank] of the tile in the tensor
-    int32_t outer;                                  ///< axes before this one are walked
-    int64_t lo[TIDE_MAX_RANK], hi[TIDE_MAX_RANK];   ///< [rank] of the tile: the part that is there
-    int64_t index[TIDE_MAX_RANK];                   ///< [outer]
-    int64_t n;                                      ///< elements of a stretch
-    bool is_all;                                    ///< all of the tile is there
+    const int64_t *start;                         ///< [rank] of the tile in the tensor
+    int32_t outer;                                ///< axes before this one are walked
+    int64_t lo[TIDE_MAX_RANK], hi[TIDE_MAX_RANK]; ///< [rank] of the tile: the part that is there
+    int64_t index[TIDE_MAX_RANK];                 ///< [outer]
+    int64_t n;                                    ///< elements of a stretch
+    bool is_all;                                  ///< all of the tile is there
 } walk;
 
 static bool walk_begin(walk *w, const tide_cut_operand *c, const int64_t *start, int32_t axis) {
@@ -304,7 +302,8 @@ static void gather(const tide_operand *from, const tide_cut_operand *c, const in
         } else {
             const int64_t k = start[axis] + w.lo[axis];
             tide_dequantize_columns(from->dtype, to + tile_at, src, w.n, p->scale + k,
-                                    p->zero != NULL ? (const char *)p->zero->data + k : NULL);
+                                    p->zero != NULL ? tide_data_const_at(p->zero->data, k, tide_dtype_size(from->dtype))
+                                                    : NULL);
         }
     } while (walk_next(&w));
 }
@@ -380,8 +379,7 @@ static tide_status run_kernel(const job *j, tide_error *err) {
                                     .out = &j->out,
                                     .n_out = 1,
                                     .exec = j->a->exec,
-                                    .workspace =
-                                        s->kernel.workspace_bytes > 0 ? j->workspace + s->kernel_at : NULL};
+                                    .workspace = s->kernel.workspace_bytes > 0 ? j->workspace + s->kernel_at : NULL};
     return s->kernel.def->run(&s->kernel, &inner, err);
 }
 

@@ -78,9 +78,10 @@ static tide_status check(const tide_infer *x, tide_error *err) {
 static tide_status infer_quantize(const tide_infer *x, tide_error *err) {
     const tide_operand *in = &x->in[0];
     if (in->dtype != TIDE_F32 && in->dtype != TIDE_I32) return tide_data_no_dtype(x->node, in->dtype, err);
-    const tide_dtype without = asked_type(x->node, 21) == TIDE_I8 ? TIDE_I8 : TIDE_U8;
+    const tide_dtype asked = (tide_dtype)asked_type(x->node, 21);
+    const tide_dtype without = tide_is_quantized_type(asked) ? asked : TIDE_U8;
     const tide_dtype out = tide_op_has_in(x, 2) ? x->in[2].dtype : without;
-    if (!tide_is_8_bit(out)) return tide_data_no_dtype(x->node, out, err);
+    if (!tide_is_quantized_type(out)) return tide_data_no_dtype(x->node, out, err);
     TIDE_TRY(check_asked(x->node, 21, out, err));
     TIDE_TRY(check(x, err));
     return tide_op_set_out(x, 0, out, in->shape.rank, in->shape.dims, err);
@@ -88,7 +89,7 @@ static tide_status infer_quantize(const tide_infer *x, tide_error *err) {
 
 static tide_status infer_dequantize(const tide_infer *x, tide_error *err) {
     const tide_operand *in = &x->in[0];
-    if (!tide_is_8_bit(in->dtype) && in->dtype != TIDE_I32) return tide_data_no_dtype(x->node, in->dtype, err);
+    if (!tide_is_quantized_type(in->dtype) && in->dtype != TIDE_I32) return tide_data_no_dtype(x->node, in->dtype, err);
     if (tide_op_has_in(x, 2)) TIDE_TRY(tide_data_same_dtype(x, 0, 2, err));
     TIDE_TRY(check_asked(x->node, 23, TIDE_F32, err));
     TIDE_TRY(check(x, err));
