@@ -334,29 +334,21 @@ typedef struct rule {
     bool (*cut)(const tide_infer *x, tide_cut *c);
 } rule;
 
+// The tool would set each line of a list further to the right.
+// clang-format off
 #define NUMBERS(XX)                                                                                                    \
-    XX(relu)                                                                                                           \
-    XX(leaky_relu)                                                                                                     \
-    XX(elu)                                                                                                            \
-    XX(sigmoid)                                                                                                        \
-    XX(tanh) XX(hard_swish) XX(softplus) XX(gelu) XX(hard_sigmoid) XX(clip_6) XX(clip_11) XX(abs) XX(neg) XX(sign)     \
-        XX(exp) XX(log) XX(sqrt) XX(reciprocal) XX(floor) XX(ceil) XX(round) XX(erf) XX(sin) XX(cos) XX(softsign)      \
-            XX(thresholded_relu) XX(selu) XX(celu) XX(swish) XX(mish)
+    XX(relu) XX(leaky_relu) XX(elu) XX(sigmoid) XX(tanh) XX(hard_swish) XX(softplus) XX(gelu) XX(hard_sigmoid)         \
+    XX(clip_6) XX(clip_11) XX(abs) XX(neg) XX(sign) XX(exp) XX(log) XX(sqrt) XX(reciprocal) XX(floor) XX(ceil)         \
+    XX(round) XX(erf) XX(sin) XX(cos) XX(softsign) XX(thresholded_relu) XX(selu) XX(celu) XX(swish) XX(mish)
 #define ELEMENTS(XX) XX(add) XX(sub) XX(mul) XX(div) XX(max) XX(min) XX(sum) XX(mean) XX(prelu)
 #define ROWS(XX) XX(softmax_1) XX(softmax_13) XX(log_softmax_1) XX(log_softmax_13) XX(layer_norm)
 #define PLANES(XX) XX(average_pool) XX(global_average_pool) XX(global_max_pool)
 #define MOVES(XX)                                                                                                      \
-    XX(reshape)                                                                                                        \
-    XX(flatten)                                                                                                        \
-    XX(squeeze_1)                                                                                                      \
-    XX(squeeze_13)                                                                                                     \
-    XX(unsqueeze_1) XX(unsqueeze_13) XX(dropout_7) XX(dropout_12) XX(transpose) XX(split_2) XX(split_13) XX(slice_1)   \
-        XX(slice_10) XX(gather) XX(gather_elements) XX(gather_nd) XX(expand) XX(tile) XX(depth_to_space)               \
-            XX(space_to_depth) XX(upsample_7) XX(upsample_9) XX(resize_10) XX(resize_11) XX(reverse_sequence)          \
-                XX(pad_11) XX(max_pool)
+    XX(reshape) XX(flatten) XX(squeeze_1) XX(squeeze_13) XX(unsqueeze_1) XX(unsqueeze_13) XX(dropout_7)                \
+    XX(dropout_12) XX(transpose) XX(split_2) XX(split_13) XX(slice_1) XX(slice_10) XX(gather) XX(gather_elements)      \
+    XX(gather_nd) XX(expand) XX(tile) XX(depth_to_space) XX(space_to_depth) XX(upsample_7) XX(upsample_9)              \
+    XX(resize_10) XX(resize_11) XX(reverse_sequence) XX(pad_11) XX(max_pool)
 
-// The tool would set each line of a list further to the right.
-// clang-format off
 static const rule rules[] = {
 #define XX(name) {&tide_op_##name, TIDE_QUANT_CUTS, cut_numbers},
     NUMBERS(XX)

@@ -256,7 +256,7 @@ static bool walk_begin(walk *w, const tide_cut_operand *c, const int64_t *start,
         }
         w->n *= w->hi[d] - w->lo[d];
         w->outer = d;
-        is_dense = tile == n && w->lo[d] == 0 && w->hi[d] == n && d != axis;
+        is_dense = tile == n && w->lo[d] == 0 && w->hi[d] == n;
     }
     return true;
 }

@@ -14,7 +14,7 @@ from tidemark import SHARED, Case
 UINT8, INT8 = 2, 3
 onnx.SIZES.update({UINT8: "B", INT8: "b"})
 MODELS = ["kws-m-qdq", "mobilenetv2-qdq", "qdq-conv-external"]
-SHAPES = {"kws-m-qdq": "input_1=1x1960", "mobilenetv2-qdq": "image=1x3x244x244"}
+SHAPE = ("--shape", "image=1x3x244x244")
 
 
 def pair(x, out, scale="s", zero="z"):
@@ -61,8 +61,7 @@ class Qdq(Case):
     @unittest.skipUnless((SHARED / "models").is_dir(), f"skipped: {SHARED / 'models'} is not here")
     def test_a_plan_says_what_was_gained(self):
         model = SHARED / "models" / "mobilenetv2-qdq" / "model.onnx"
-        shape = ("--shape", SHAPES["mobilenetv2-qdq"])
-        plan, literal = (self.json("plan", model, *shape, *args) for args in ((), ("--no-qdq",)))
+        plan, literal = (self.json("plan", model, *SHAPE, *args) for args in ((), ("--no-qdq",)))
         self.assertNotIn("quantised", literal)
         gain = plan["quantised"]
         self.assertEqual(gain["left"], 2)  # the ends: of the input, and of the scores
@@ -74,10 +73,10 @@ class Qdq(Case):
         weights = [sum(t["size_bytes"] for t in doc["tensors"] if t["role"] == "weight") for doc in (plan, literal)]
         self.assertLess(3 * weights[0], weights[1])
         self.assertGreaterEqual(gain["weights_saved_bytes"], weights[1] - weights[0])
-        text = self.ok("plan", model, *shape).stdout
+        text = self.ok("plan", model, *SHAPE).stdout
         said = re.search(r"Quantised tensors: read and written by (\d+) operators", text)
         self.assertEqual(int(said[1]), gain["operators"])
-        self.assertNotIn("Quantised tensors", self.ok("plan", model, *shape, "--no-qdq").stdout)
+        self.assertNotIn("Quantised tensors", self.ok("plan", model, *SHAPE, "--no-qdq").stdout)
 
     def case(self, name, nodes, shape, x, want, initializers, others=(), dims=None, **kw):
         graph = Graph(nodes, [("x", FLOAT, shape)], [("y", FLOAT, dims)], list(initializers) + list(others))
