@@ -52,9 +52,9 @@ static const char help[] =
     "  --annotations       print workflow commands of GitHub too\n"
     "  --no-summary        do not append Markdown to $GITHUB_STEP_SUMMARY\n\n"
     "How FILEs are planned and run:\n"
-    "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place,\n"
-    "  --no-parts, --no-order, --allow-recompute P, --seed N, --own-memory SIZE, --fold-limit SIZE, --weights W,\n"
-    "  --bound NAME=DIMS, --bound-limit SIZE\n"
+    "  --strategy S, --shape NAME=DIMS, --align N, --no-fuse, --no-qdq, --no-passes, --no-views, --no-slices,\n"
+    "  --no-in-place, --no-parts, --no-order, --allow-recompute P, --seed N, --own-memory SIZE, --fold-limit SIZE,\n"
+    "  --weights W, --bound NAME=DIMS, --bound-limit SIZE\n"
     "                      as of tidemark plan\n"
     "  --intra-threads N   threads of each kernel, as of tidemark plan; also with a configuration\n"
     "  --node-limit N      steps that strategy search may take (default 20000); no clock and no threads decide here\n"
@@ -270,6 +270,7 @@ static tide_gate_plan_settings settings_of(const cli_check_options *o) {
     s.seed = p->seed;
     s.node_limit = p->node_limit;
     s.no_fuse = p->no_fuse;
+    s.no_qdq = p->no_qdq;
     s.recompute_share = p->recompute_share;
     for (int k = 0; k < TIDE_N_PASSES; k++) s.no_passes |= p->no_pass[k] ? 1U << k : 0;
     s.extents = p->extent_list;

@@ -29,9 +29,9 @@ static const char help[] =
     "                      one goes through, the next runs out of memory. =answers: these alone\n"
     "  -n RUNS             runs of each point (default 3)\n"
     "  --jobs N            threads that plan (default: one for each processor; 1 under mpirun)\n"
-    "  --bound NAME=DIMS, --bound-limit SIZE,\n"
-    "  --own-memory SIZE, --no-fuse, --no-passes, --no-views, --no-slices, --no-in-place, --no-parts, --no-order,\n"
-    "  --allow-recompute P, --seed N, --intra-threads N, --node-limit N (default 20000)   as of `tidemark plan`\n"
+    "  --own-memory SIZE, --bound NAME=DIMS, --bound-limit SIZE, --no-fuse, --no-qdq, --no-passes, --no-views,\n"
+    "  --no-slices, --no-in-place, --no-parts, --no-order, --allow-recompute P, --seed N, --intra-threads N,\n"
+    "  --node-limit N (default 20000)   as of `tidemark plan`\n"
     "  -o FILE             .html, .svg, .csv, .json, .md or .txt, by the ending; may be repeated\n"
     "  --json              print the points as JSON\n\n"
     "Under mpirun each process takes a share, and the first one writes.\n"
@@ -47,6 +47,7 @@ static const struct option option_table[] = {{"extent", required_argument, NULL,
                                              {"runs", required_argument, NULL, 'n'},
                                              {"jobs", required_argument, NULL, OPT_JOBS},
                                              {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},
+                                             {"no-qdq", no_argument, NULL, CLI_OPT_NO_QDQ},
                                              {"no-passes", no_argument, NULL, CLI_OPT_NO_PASSES},
                                              {"own-memory", required_argument, NULL, CLI_OPT_OWN_MEMORY},
                                              {"bound", required_argument, NULL, CLI_OPT_BOUND},

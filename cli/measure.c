@@ -45,6 +45,7 @@ static uint64_t node_limit(const tide_gate_plan_settings *s) {
 static tide_status planning_of(const tide_gate_plan_settings *s, cli_planning *out, tide_error *err) {
     *out = (cli_planning){.strategy = s->strategy,
                           .no_fuse = s->no_fuse,
+                          .no_qdq = s->no_qdq,
                           .recompute_share = s->recompute_share,
                           .align_bytes = s->align_bytes,
                           .seed = s->seed,
@@ -107,6 +108,7 @@ static tide_status put_run(tide_gate_case *c, const tide_gate_plan_settings *s, 
 /// Everything beside the model's file that its figures depend on.
 static tide_status put_settings(tide_gate_case *c, const tide_gate_plan_settings *s, tide_error *err) {
     TIDE_TRY(put(c, err, "fuse", "%s", s->no_fuse ? "off" : "on"));
+    if (s->no_qdq) TIDE_TRY(put(c, err, "qdq", "off"));
     TIDE_TRY(put_passes(c, s, err));
     if (s->recompute_share > 0) TIDE_TRY(put(c, err, "recompute", "%.6g %%", s->recompute_share * 100));
     TIDE_TRY(put(c, err, "seed", "%" PRIu64, s->seed));

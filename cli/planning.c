@@ -81,6 +81,7 @@ static tide_status make_program(cli_input *in, const cli_planning *p, const tide
     if (st == TIDE_OK) st = merge_shapes(graph, p, shapes, n_shapes, of_dir, n_of_dir, &all, &n, err);
     if (st == TIDE_OK) {
         const tide_program_options opt = {.no_fuse = p->no_fuse,
+                                          .no_qdq = p->no_qdq,
                                           .allow_dynamic = true,
                                           .bound_limit_bytes =
                                               p->has_bound_limit ? p->bound_limit_bytes : CLI_BOUND_LIMIT,

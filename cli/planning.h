@@ -47,6 +47,7 @@ typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
+    bool no_qdq; ///< dequantise and quantise tensor by tensor, as the file says it
     uint64_t bound_limit_bytes; ///< such a tensor is planned at a bound of at most so many bytes; with has_bound_limit
     bool has_bound_limit;       ///< false: CLI_BOUND_LIMIT
     cli_bounds bounds;
@@ -98,6 +99,7 @@ enum {
     CLI_OPT_STRATEGY = 1000,
     CLI_OPT_ALL,
     CLI_OPT_NO_FUSE,
+    CLI_OPT_NO_QDQ,
     CLI_OPT_ALIGN,
     CLI_OPT_SEED,
     CLI_OPT_TIME_LIMIT,
@@ -120,8 +122,8 @@ enum {
 };
 #define CLI_PLANNING_OPTIONS                                                                                           \
     {"strategy", required_argument, NULL, CLI_OPT_STRATEGY}, {"no-fuse", no_argument, NULL, CLI_OPT_NO_FUSE},          \
-        {"align", required_argument, NULL, CLI_OPT_ALIGN}, {"seed", required_argument, NULL, CLI_OPT_SEED},            \
-        {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},                                                   \
+        {"no-qdq", no_argument, NULL, CLI_OPT_NO_QDQ}, {"align", required_argument, NULL, CLI_OPT_ALIGN},              \
+        {"seed", required_argument, NULL, CLI_OPT_SEED}, {"time-limit", required_argument, NULL, CLI_OPT_TIME_LIMIT},  \
         {"node-limit", required_argument, NULL, CLI_OPT_NODE_LIMIT},                                                   \
         {"plan-threads", required_argument, NULL, CLI_OPT_THREADS},                                                    \
         {"intra-threads", required_argument, NULL, CLI_OPT_INTRA_THREADS},                                             \
@@ -151,6 +153,7 @@ enum {
     "                      those of --bound)\n"                                                                        \
     "  --align N           alignment of every tensor, a power of two (default 256)\n"                                  \
     "  --no-fuse           leave operators unfused\n"                                                                  \
+    "  --no-qdq            make float tensors of quantised ones and back, as the file says it\n"                       \
     "  --fold-limit SIZE   larger constants are not made while the model is loaded, but by their operators in each "   \
     "run\n"                                                                                                            \
     "  --own-memory SIZE   what planning a model may take itself (default: 64MiB and 20 times the file)\n"             \

@@ -145,6 +145,9 @@ int cli_planning_option(const cli_command *cmd, cli_planning *p, int c) {
     case CLI_OPT_NO_FUSE:
         p->no_fuse = true;
         return 1;
+    case CLI_OPT_NO_QDQ:
+        p->no_qdq = true;
+        return 1;
     case CLI_OPT_OWN_MEMORY:
         return cli_parse_size(cmd, "--own-memory", optarg, &p->own_bytes) ? 1 : -1;
     case CLI_OPT_FOLD_LIMIT:

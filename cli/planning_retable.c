@@ -500,6 +500,9 @@ static tide_status remake(void *ctx, const tide_change *change, tide_lifetimes *
     case TIDE_CHANGE_FUSE:
         p.no_fuse = false;
         break;
+    case TIDE_CHANGE_QDQ:
+        p.no_qdq = false;
+        break;
     case TIDE_CHANGE_ALIGN:
         p.align_bytes = change->align_bytes;
         break;
@@ -542,6 +545,7 @@ tide_status cli_advise(cli_input *in, const cli_planning *p, const tide_memory_p
                                     .ctx = &m,
                                     .passes = cli_pass_options(p),
                                     .no_fuse = p->no_fuse,
+                                    .no_qdq = p->no_qdq,
                                     .batch = batch,
                                     .strategy = strategy};
     return tide_advice_make(&q, out, err);

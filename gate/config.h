@@ -43,7 +43,7 @@ typedef struct tide_gate_plan_settings {
     uint64_t align_bytes, seed;
     uint64_t node_limit; ///< of strategy search; targets of a configuration always have one. A time limit would not
                          ///< give the same plan twice
-    bool no_fuse;
+    bool no_fuse, no_qdq;
     unsigned no_passes; ///< bit p: pass p is left out (planner/passes.h)
     double recompute_share;
     const char *const *shapes; ///< [n_shapes] "data=1x3x224x224" as --shape takes it

@@ -18,9 +18,9 @@
 
 enum { MAX_RUNS = 100000000, MAX_CONTEXTS = 1024, MAX_RECOMPUTE_PERCENT = 1000000 };
 
-const char *const tide__gate_settings_keys[] = {"strategy",  "node_limit", "align", "fuse",      "passes",
-                                                "no_passes", "recompute",  "run",   "runs",      "contexts",
-                                                "allocator", "limit",      "seed",  "input_dir", NULL};
+const char *const tide__gate_settings_keys[] = {"strategy",  "node_limit", "align",     "fuse", "qdq",      "passes",
+                                                "no_passes", "recompute",  "run",       "runs", "contexts", "allocator",
+                                                "limit",     "seed",       "input_dir", NULL};
 
 // ---- planning ----
 
@@ -105,7 +105,7 @@ static tide_status read_recompute(const tide__gate_reader *r, const tide_gate_no
 static tide_status read_planning(const tide__gate_reader *r, const tide_gate_node *table,
                                  tide_gate_plan_settings *out) {
     const tide_gate_node *n;
-    bool fuse;
+    bool fuse, qdq;
     if ((n = tide__gate_find(table, "strategy")) != NULL) TIDE_TRY(read_strategy(r, n, &out->strategy));
     if ((n = tide__gate_find(table, "node_limit")) != NULL)
         TIDE_TRY(tide__gate_count(r, n, 1, INT64_MAX, &out->node_limit));
@@ -114,6 +114,10 @@ static tide_status read_planning(const tide__gate_reader *r, const tide_gate_nod
     if ((n = tide__gate_find(table, "fuse")) != NULL) {
         TIDE_TRY(tide__gate_bool(r, n, &fuse));
         out->no_fuse = !fuse;
+    }
+    if ((n = tide__gate_find(table, "qdq")) != NULL) {
+        TIDE_TRY(tide__gate_bool(r, n, &qdq));
+        out->no_qdq = !qdq;
     }
     if ((n = tide__gate_find(table, "recompute")) != NULL) TIDE_TRY(read_recompute(r, n, &out->recompute_share));
     return read_passes(r, table, &out->no_passes);

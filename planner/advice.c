@@ -128,6 +128,9 @@ static char *usual_words(const tide_change *c) {
     case TIDE_CHANGE_FUSE:
         tide_text_add(&words, "fuse operators (leave --no-fuse out)");
         break;
+    case TIDE_CHANGE_QDQ:
+        tide_text_add(&words, "let operators read and write quantised tensors (leave --no-qdq out)");
+        break;
     case TIDE_CHANGE_ALIGN:
         tide_text_addf(&words, "--align %" PRIu64, c->align_bytes);
         break;
@@ -221,6 +224,7 @@ static tide_status try_program(adviser *a) {
     }
     if (n_off > 1) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_PASSES}));
     if (q->no_fuse) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_FUSE}));
+    if (q->no_qdq) TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_QDQ}));
     TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_MAP}));
     TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_THREADS}));
     TIDE_TRY(try_remake(a, &(tide_change){.kind = TIDE_CHANGE_FOLD, .limit_bytes = FOLD_LIMIT_BYTES}));

@@ -47,6 +47,7 @@ void tide_peaks_print(const tide_peaks *p, const tide_lifetimes *lt, size_t max_
     XX(PASS, "pass")           /* a pass that was off is on */                                                         \
     XX(PASSES, "passes")       /* all passes that were off are on */                                                   \
     XX(FUSE, "fuse")           /* operators are fused */                                                               \
+    XX(QDQ, "qdq")             /* operators read and write quantised tensors */                                        \
     XX(MAP, "map")             /* weights stay in their file */                                                        \
     XX(THREADS, "threads")     /* kernels run on one thread: less scratch */                                           \
     XX(FOLD, "fold")           /* large constants are not folded: their operators run */                               \
@@ -104,7 +105,7 @@ typedef struct tide_advice_question {
     tide_remake remake;           ///< NULL: a bare list, whose tensors alone can be changed
     void *ctx;
     tide_pass_options passes; ///< as they were; of use with remake
-    bool no_fuse;
+    bool no_fuse, no_qdq;
     uint64_t batch;                ///< what the first open extent of the inputs is bound to; 0: none is open
     const tide_strategy *strategy; ///< that plans what may fit
 } tide_advice_question;

@@ -49,7 +49,8 @@ typedef struct tide_pass_report {
     uint64_t final_bytes;    ///< with all of them
     double work, extra_work; ///< multiply-adds (or elements moved) of the program as given, and what recompute adds
     double allowed_share;    ///< of the work, that recompute might have added
-    bool recompute_is_cut;   ///< it ended at its own limit of steps, not for want of anything that helps
+    tide_quantise_stats quantised; ///< what the program has of it, whichever passes ran
+    bool recompute_is_cut;         ///< it ended at its own limit of steps, not for want of anything that helps
 } tide_pass_report;
 
 /**

@@ -132,7 +132,19 @@ static void add_tensor(tide_json_out *j, const tide_memory_plan *const *plans, s
 // What the passes gained, which strategies were refused, what is alive at the peak and what to change, what each
 // profile point takes. Readers of plans pass over all of it.
 
+static void add_quantised(tide_json_out *j, const tide_quantise_stats *q) {
+    if (q->n_nodes == 0) return;
+    tide_json_open_flat(j, "quantised", '{');
+    tide_json_u64(j, "operators", q->n_operators);
+    tide_json_u64(j, "left", q->n_left);
+    tide_json_u64(j, "before_bytes", q->bytes_before);
+    tide_json_u64(j, "after_bytes", q->bytes_after);
+    tide_json_u64(j, "weights_saved_bytes", q->weights_saved);
+    tide_json_close(j, '}');
+}
+
 static void add_passes(tide_json_out *j, const tide_pass_report *report) {
+    add_quantised(j, &report->quantised);
     tide_json_open(j, "passes", '[');
     for (int p = 0; p < TIDE_N_PASSES; p++) {
         const tide_pass_gain *g = &report->gains[p];

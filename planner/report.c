@@ -307,6 +307,18 @@ static void add_gain(const tide_pass_report *r, tide_pass pass, tide_grid *g) {
         tide__grid_cell(g, "%s: %zu", what[pass], gain->n);
 }
 
+static void add_quantised(const tide_quantise_stats *q, tide_text *out) {
+    char before[24], after[24], saved[24];
+    if (q->n_nodes == 0) return;
+    tide_text_addf(
+        out,
+        "\nQuantised tensors: read and written by %zu operators, which makes %s of what steps write instead of "
+        "%s, and weights %s smaller; QuantizeLinear and DequantizeLinear that are left: %zu\n",
+        q->n_operators, tide_format_bytes(q->bytes_after, after, sizeof after),
+        tide_format_bytes(q->bytes_before, before, sizeof before),
+        tide_format_bytes(q->weights_saved, saved, sizeof saved), q->n_left);
+}
+
 void tide_pass_report_print(const tide_pass_report *report, tide_text *out) {
     static const char *const heads[] = {"pass", "bound before", "after", "", ""};
     tide_grid g = {.columns = "lrrrl"};
@@ -326,6 +338,7 @@ void tide_pass_report_print(const tide_pass_report *report, tide_text *out) {
                        tide_format_bytes(report->given_bytes, given, sizeof given),
                        tide_format_bytes(report->final_bytes, final, sizeof final), tide_text_str(&rows));
     tide_text_deinit(&rows);
+    add_quantised(&report->quantised, out);
 }
 
 // ---- plans side by side, for `plan --all` ----

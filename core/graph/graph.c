@@ -44,6 +44,7 @@ static void node_deinit(tide_node *n) {
     tide_host_free(n->name);
     tide_host_free(n->op_type);
     tide_host_free(n->domain);
+    tide_host_free(n->quant);
 }
 
 void tide_graph_destroy(tide_graph *g) {
@@ -284,6 +285,13 @@ bool tide__graph_holds(const tide_graph *g) {
 }
 
 // ---- look-ups ----
+
+tide_quant *tide_quant_copy(const tide_quant *q) {
+    const size_t size_bytes = sizeof *q + q->n_inputs * sizeof *q->in;
+    tide_quant *copy = tide_host_alloc(size_bytes);
+    if (copy != NULL) memcpy(copy, q, size_bytes);
+    return copy;
+}
 
 /// True when something gives the value its content: the caller, a file, a pass, or a node that still lives.
 static bool value_exists(const tide_graph *g, uint32_t value_i) {

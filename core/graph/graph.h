@@ -76,6 +76,22 @@ typedef struct tide_bound {
     bool by_user; ///< the user says so
 } tide_bound;
 
+/// How an operand of a node is quantised: x = (q - zero) * scale.
+typedef struct tide_quant_operand {
+    uint32_t scale; ///< which input of the node is the scale; TIDE_NO_VALUE: the operand is not quantised
+    uint32_t zero;  ///< which input of the node is the zero point; TIDE_NO_VALUE: it is 0
+    int32_t axis;   ///< there is a scale for each index of this axis; -1: one for all
+} tide_quant_operand;
+
+/// Of a node that reads or writes quantised tensors where its operator knows real numbers alone (core/ops/quantised.c).
+typedef struct tide_quant {
+    const tide_op_def *def; ///< the row of the operator; node->def is that of tidemark.Quantised
+    size_t n_inputs;        ///< of the operator; behind them in node->inputs are scales and zero points
+    tide_dtype out_dtype;   ///< of what is written, where `out` is quantised
+    tide_quant_operand out;
+    tide_quant_operand in[]; ///< [n_inputs]
+} tide_quant;
+
 typedef struct tide_value {
     char *name;             ///< unique in the graph, never empty
     tide_dtype dtype;       ///< TIDE_DTYPE_UNDEFINED until inferred
@@ -108,6 +124,8 @@ typedef struct tide_node {
     size_t n_outputs;
     tide_activation activation;
     const tide_op_def *def; ///< set by the operator registry (core/ops); NULL until then
+    tide_quant *quant;      ///< owned; NULL: the operator reads and writes what its inputs and outputs are
+    bool holds_weight;      ///< a DequantizeLinear that is not folded: its readers can read the quantised tensor
     tide_bound_rule rule;   ///< how large its results can be, set with `def`; NULL: nothing is known
     /// A dynamic node whose results' sizes follow from its inputs' sizes and from constants: a kernel is good as long
     /// as these sizes stay, and it could be prepared for the largest ones.
@@ -194,6 +212,8 @@ static inline const tide_shape *tide_value_most(const tide_value *v) {
 }
 /// Whether it reads or makes a dynamic value.
 bool tide_node_is_dynamic(const tide_graph *g, const tide_node *n);
+/// A copy, owned by the caller (tide_host_free); NULL: no memory.
+tide_quant *tide_quant_copy(const tide_quant *q);
 /// Live nodes that use `value_i` (an input position counts once per position).
 size_t tide_graph_count_uses(const tide_graph *g, uint32_t value_i);
 

@@ -216,10 +216,14 @@ static tide_status store_answer(infer_pass *p, const tide_node *n, tide_error *e
 
 // ---- folding ----
 
+/// Weights of fewer bytes are dequantised when the model is loaded: they take one alignment either way.
+enum { MIN_HELD_BYTES = 64 };
+
 static bool can_evaluate(const infer_pass *p, const tide_node *n) {
     const uint32_t flags = n->def->flags;
     if ((flags & (TIDE_OP_NO_FOLD | TIDE_OP_PLAN_ONLY)) != 0 || n->def->run == NULL) return false;
     if ((flags & TIDE_OP_SHAPE_ONLY) != 0) return true;
+    if (n->holds_weight && p->in[0].size_bytes >= MIN_HELD_BYTES && tide_dtype_size(p->in[0].dtype) <= 2) return false;
     for (size_t k = 0; k < n->n_inputs; k++) {
         if (n->inputs[k] != TIDE_NO_VALUE && content_of(p, n->inputs[k]) == NULL) return false;
     }

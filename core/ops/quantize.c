@@ -12,6 +12,7 @@
 
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
+#include "core/ops/quant_rows.h"
 
 typedef struct axis_view {
     int64_t outer, n, inner;
@@ -64,8 +65,6 @@ static tide_status check_asked(const tide_node *node, int since, tide_dtype out,
                         (long long)asked, (int)out, tide_dtype_name(out));
 }
 
-static bool is_quantised(tide_dtype t) { return t == TIDE_U8 || t == TIDE_I8; }
-
 /// Scale and zero point of `x`, for both directions.
 static tide_status check(const tide_infer *x, tide_error *err) {
     axis_view v;
@@ -79,9 +78,10 @@ static tide_status check(const tide_infer *x, tide_error *err) {
 static tide_status infer_quantize(const tide_infer *x, tide_error *err) {
     const tide_operand *in = &x->in[0];
     if (in->dtype != TIDE_F32 && in->dtype != TIDE_I32) return tide_data_no_dtype(x->node, in->dtype, err);
-    const tide_dtype without = asked_type(x->node, 21) == TIDE_I8 ? TIDE_I8 : TIDE_U8;
+    const tide_dtype asked = (tide_dtype)asked_type(x->node, 21);
+    const tide_dtype without = tide_is_quantized_type(asked) ? asked : TIDE_U8;
     const tide_dtype out = tide_op_has_in(x, 2) ? x->in[2].dtype : without;
-    if (!is_quantised(out)) return tide_data_no_dtype(x->node, out, err);
+    if (!tide_is_quantized_type(out)) return tide_data_no_dtype(x->node, out, err);
     TIDE_TRY(check_asked(x->node, 21, out, err));
     TIDE_TRY(check(x, err));
     return tide_op_set_out(x, 0, out, in->shape.rank, in->shape.dims, err);
@@ -89,7 +89,7 @@ static tide_status infer_quantize(const tide_infer *x, tide_error *err) {
 
 static tide_status infer_dequantize(const tide_infer *x, tide_error *err) {
     const tide_operand *in = &x->in[0];
-    if (!is_quantised(in->dtype) && in->dtype != TIDE_I32) return tide_data_no_dtype(x->node, in->dtype, err);
+    if (!tide_is_quantized_type(in->dtype) && in->dtype != TIDE_I32) return tide_data_no_dtype(x->node, in->dtype, err);
     if (tide_op_has_in(x, 2)) TIDE_TRY(tide_data_same_dtype(x, 0, 2, err));
     TIDE_TRY(check_asked(x->node, 23, TIDE_F32, err));
     TIDE_TRY(check(x, err));
@@ -97,45 +97,6 @@ static tide_status infer_dequantize(const tide_infer *x, tide_error *err) {
 }
 
 // ---- loops ----
-
-/// NaN becomes the lowest: no comparison holds for it.
-static inline float saturate(float v, float lo, float hi) {
-    v = v >= lo ? v : lo;
-    return v <= hi ? v : hi;
-}
-
-#define DEFINE_QUANTIZE(sfx, S, T, LO, HI)                                                                             \
-    static void quantize_##sfx(void *out, const void *in, int64_t n, float scale, float zero) {                        \
-        T *const o = out;                                                                                              \
-        const S *const x = in;                                                                                         \
-        for (int64_t i = 0; i < n; i++) o[i] = (T)saturate(rintf((float)x[i] / scale) + zero, LO, HI);                 \
-    }
-DEFINE_QUANTIZE(f32_u8, float, uint8_t, 0, UINT8_MAX)
-DEFINE_QUANTIZE(f32_i8, float, int8_t, INT8_MIN, INT8_MAX)
-DEFINE_QUANTIZE(i32_u8, int32_t, uint8_t, 0, UINT8_MAX)
-DEFINE_QUANTIZE(i32_i8, int32_t, int8_t, INT8_MIN, INT8_MAX)
-
-#define DEFINE_DEQUANTIZE(sfx, S)                                                                                      \
-    static void dequantize_##sfx(void *out, const void *in, int64_t n, float scale, float zero) {                      \
-        float *const o = out;                                                                                          \
-        const S *const x = in;                                                                                         \
-        const int32_t z = (int32_t)zero;                                                                               \
-        for (int64_t i = 0; i < n; i++) o[i] = (float)((int32_t)x[i] - z) * scale;                                     \
-    }
-DEFINE_DEQUANTIZE(u8, uint8_t)
-DEFINE_DEQUANTIZE(i8, int8_t)
-
-/// A zero point of 32 bits may be any number: float has not all of them.
-static void dequantize_i32(float *out, const int32_t *x, int64_t n, float scale, int64_t zero) {
-    for (int64_t i = 0; i < n; i++) out[i] = (float)((int64_t)x[i] - zero) * scale;
-}
-
-typedef void (*row_fn)(void *out, const void *in, int64_t n, float scale, float zero);
-
-static row_fn quantize_row(tide_dtype in, tide_dtype out) {
-    if (in == TIDE_F32) return out == TIDE_U8 ? quantize_f32_u8 : quantize_f32_i8;
-    return out == TIDE_U8 ? quantize_i32_u8 : quantize_i32_i8;
-}
 
 /// A stretch of `n` elements from `at` on with number `p` of the scales and zero points.
 static void run_stretch(const tide_kernel_args *a, int64_t at, int64_t n, int64_t p) {
@@ -146,11 +107,9 @@ static void run_stretch(const tide_kernel_args *a, int64_t at, int64_t n, int64_
     void *to = tide_data_at(out->data, at, tide_dtype_size(out->dtype));
     const void *from = tide_data_const_at(in->data, at, tide_dtype_size(in->dtype));
     if (out->dtype != TIDE_F32)
-        quantize_row(in->dtype, out->dtype)(to, from, n, scale, (float)z);
-    else if (in->dtype == TIDE_I32)
-        dequantize_i32(to, from, n, scale, z);
+        tide_quantize_row(in->dtype, out->dtype, to, from, n, scale, z);
     else
-        (in->dtype == TIDE_U8 ? dequantize_u8 : dequantize_i8)(to, from, n, scale, (float)z);
+        tide_dequantize_row(in->dtype, to, from, n, scale, z);
 }
 
 /// Each stretch of `inner` elements has one scale and one zero point; with blocks each element of it has.
@@ -191,8 +150,9 @@ static tide_status run_dynamic(const tide_kernel *k, const tide_kernel_args *a, 
         if (x[i] > hi) hi = x[i];
     }
     const float scale = lo == hi ? 1.0f : (hi - lo) / UINT8_MAX;
-    const float zero = saturate(rintf(0.0f - lo / scale), 0, UINT8_MAX);
-    if (n > 0) quantize_f32_u8(a->out[0].data, x, n, scale, zero);
+    const float from_lowest = rintf(0.0f - lo / scale); // NaN becomes the lowest
+    const float zero = from_lowest >= 0 ? fminf(from_lowest, UINT8_MAX) : 0;
+    if (n > 0) tide_quantize_row(TIDE_F32, TIDE_U8, a->out[0].data, x, n, scale, (int64_t)zero);
     *(float *)a->out[1].data = scale;
     *(uint8_t *)a->out[2].data = (uint8_t)zero;
     return TIDE_OK;

@@ -95,7 +95,7 @@ static tide_status sort(build *b, tide_error *err) {
     return TIDE_OK;
 }
 
-static tide_status infer(build *b, tide_error *err) {
+static tide_status infer_graph(build *b, tide_error *err) {
     const size_t before = count_live(b->p->graph);
     b->p->graph->fold_max_bytes = b->opt->fold_max_bytes;
     b->p->graph->allows_dynamic = b->opt->allow_dynamic;
@@ -107,9 +107,14 @@ static tide_status infer(build *b, tide_error *err) {
     b->p->graph->given = NULL;
     b->p->graph->n_given = 0;
     TIDE_ASSERT(count_live(b->p->graph) <= before);
-    b->p->n_folded = before - count_live(b->p->graph);
+    b->p->n_folded += before - count_live(b->p->graph);
     DETAIL(b, "%zu nodes folded", b->p->n_folded);
     return TIDE_OK;
+}
+
+static tide_status infer(build *b, tide_error *err) {
+    if (!b->opt->no_qdq) TIDE_TRY(tide_ops_hold_weights(b->p->graph, err));
+    return infer_graph(b, err);
 }
 
 static tide_status fuse(build *b, tide_error *err) {
@@ -126,6 +131,28 @@ static tide_status prune(build *b, tide_error *err) {
     size_t n_killed = 0;
     TIDE_TRY(tide_graph_prune(b->p->graph, &n_killed, err));
     DETAIL(b, "%zu nodes removed", n_killed);
+    return TIDE_OK;
+}
+
+/// What is left of weights that no operator reads quantised is folded now, and what has no reader any more goes.
+static tide_status quantise(build *b, tide_error *err) {
+    tide_program *p = b->p;
+    if (b->opt->no_qdq) {
+        DETAIL(b, "switched off");
+        return TIDE_OK;
+    }
+    TIDE_TRY(tide_ops_quantise_count(p->graph, false, &p->quantised, err));
+    if (p->quantised.n_nodes == 0) return TIDE_OK;
+    const tide_status st = tide_ops_quantise(p->graph, &p->order, &p->quantised, err);
+    if (st == TIDE_ERR_UNKNOWN_SIZE && b->contents != NULL) *b->contents->wanted = true;
+    TIDE_TRY(st);
+    TIDE_TRY(sort(b, err));
+    TIDE_TRY(infer_graph(b, err));
+    TIDE_TRY(tide_graph_prune(p->graph, NULL, err));
+    TIDE_TRY(sort(b, err));
+    TIDE_TRY(tide_ops_quantise_count(p->graph, true, &p->quantised, err));
+    DETAIL(b, "%zu operators take them, %zu QuantizeLinear and DequantizeLinear are left", p->quantised.n_operators,
+           p->quantised.n_left);
     return TIDE_OK;
 }
 
@@ -478,6 +505,7 @@ static const stage stages[] = {
     {"fuse", fuse},
     {"prune", prune},
     {"sort again", sort},
+    {"quantised tensors", quantise},
     {"fix sizes", fix_sizes},
     {"place weights", place_weights},
     {"prepare kernels", prepare},

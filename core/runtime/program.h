@@ -2,8 +2,8 @@
 //
 // program: a graph made ready to run, short of its memory: optimised, sorted, sized, with its kernels prepared.
 //
-//     graph --(validate, resolve operators, bind inputs, sort, infer shapes, fuse, prune, sort again, fix sizes,
-//              place weights, prepare kernels)--> program
+//     graph --(validate, resolve operators, bind inputs, sort, infer shapes, fuse, prune, sort again, quantised
+//              tensors, fix sizes, place weights, prepare kernels)--> program
 //     program + memory plan --(check memory plan, preload weights)--> inference plan --> contexts
 //
 // The planner reads a program (graph, order, workspace) and makes the memory plan; the runtime is handed both.
@@ -11,6 +11,7 @@
 #define TIDE_CORE_RUNTIME_PROGRAM_H
 
 #include "core/graph/passes.h"
+#include "core/ops/quantised.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,6 +19,7 @@ extern "C" {
 
 typedef struct tide_program_options {
     bool no_fuse; ///< leave operators unfused
+    bool no_qdq;  ///< dequantise and quantise by nodes of their own, tensor by tensor, as the file says it
     /// Prepare none: sizes can be planned, without any scratch, and nothing can be run. What is planned so depends on
     /// the graph alone and not on the processor.
     bool no_kernels;
@@ -78,6 +80,7 @@ typedef struct tide_program {
     bool no_kernels;
     bool keeps_mapped; ///< weights that lie in a mapped file stay there
     tide_fuse_stats fused;
+    tide_quantise_stats quantised;
     size_t n_folded;          ///< nodes evaluated at build
     size_t n_nodes_before;    ///< live nodes of the file
     size_t n_dynamic;         ///< tensors that steps make and that are sized while running, without a place

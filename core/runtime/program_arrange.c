@@ -89,6 +89,7 @@ static void node_deinit(tide_node *n) {
     tide_host_free(n->name);
     tide_host_free(n->op_type);
     tide_host_free(n->domain);
+    tide_host_free(n->quant);
     *n = (tide_node){0};
 }
 
@@ -105,9 +106,10 @@ static tide_status copy_whole_node(const tide_node *n, const char *name, tide_no
                       .outputs = copy_array(n->outputs, n->n_outputs, sizeof *n->outputs, &ok),
                       .n_outputs = n->n_outputs,
                       .activation = n->activation,
-                      .def = n->def};
+                      .def = n->def,
+                      .quant = n->quant != NULL ? tide_quant_copy(n->quant) : NULL};
     for (size_t i = 0; copy.attrs != NULL && i < n->n_attrs; i++) copy.attrs[i] = copy_attr(&n->attrs[i], &ok);
-    if (!ok || copy.attrs == NULL) {
+    if (!ok || copy.attrs == NULL || (n->quant != NULL && copy.quant == NULL)) {
         node_deinit(&copy);
         return TIDE_NO_MEMORY(err, "for a second '%s'", n->name);
     }

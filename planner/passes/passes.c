@@ -119,6 +119,7 @@ tide_status tide_passes_run(tide_program *program, const tide_pass_options *opt,
     tide_lifetimes lt = {0};
     TIDE_TRY(run(&p, &lt, err));
     *out = lt;
+    p.report.quantised = program->quantised;
     if (report != NULL) *report = p.report;
     return TIDE_OK;
 }

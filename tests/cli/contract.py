@@ -49,7 +49,7 @@ class Commands(Case):
         for command, given, meant in (
                 ("plan", "--stratgy", "--strategy"), ("plan", "--budgte=1MiB", "--budget"), ("run", "--leak-chek", "--leak-check"),
                 ("tui", "--onec", "--once"), ("check", "--baselnie", "--baseline"), ("record", "--quite", "--quiet"),
-                ("sweep", "--fit", None), ("plan", "--no", "--no-fuse or --node-limit or --no-passes"),
+                ("sweep", "--fit", None), ("plan", "--no", "--no-fuse or --no-qdq or --node-limit or --no-passes"),
                 ("plan", "--threads", "--plan-threads"), ("run", "--threads=4", "--plan-threads"), ("plan", "--xyzzy", None)):
             p = run(command, given, LENET)
             if given == "--fit":

@@ -34,8 +34,9 @@ A naive and a planned run in memory that is full of poison wherever no tensor li
 worst element of all outputs is from the reference of ONNX Runtime, without optimisations, by itself and as a share of the
 reference (elements near 0 have large shares). The last column has, for each kind of memory, the bytes that were predicted less
 those that were measured, of the planned run; *dynamic* tensors are sized while running and no part of a prediction. kws-m-qdq
-and mobilenetv2-qdq may differ by as much as ONNX Runtime's own two answers do. The table is written by tests/cli/models.py, which
-holds it against what runs.
+and mobilenetv2-qdq may differ by as much as ONNX Runtime's own two answers do; what quantised models take, and what they take as
+the file says it, is on a page of its own ([quantised.md](quantised.md)). The table is written by tests/cli/models.py, which holds
+it against what runs.
 
 """
 

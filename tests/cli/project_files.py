@@ -105,7 +105,7 @@ class Forms(Case):
 
 class Notes(Case):
     def tree(self, version, log):
-        for name in ("scripts", "core/base"):
+        for name in ("scripts", "include/tidemark"):
             (self.dir / name).mkdir(parents=True, exist_ok=True)
         shutil.copy(SOURCE / "scripts/release_notes.sh", self.dir / "scripts")
         (self.dir / "include/tidemark/version.h").write_text(f'#define TIDE_VERSION "{version}"\n')

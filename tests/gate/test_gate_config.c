@@ -13,6 +13,7 @@ static const char whole[] = "version = 1\n"
                             "node_limit = 5000\n"
                             "align = 64\n"
                             "fuse = false\n"
+                            "qdq = false\n"
                             "no_passes = [\"order\", \"parts\"]\n"
                             "recompute = \"10 %\"\n"
                             "seed = 7\n"
@@ -80,7 +81,7 @@ static void test_settings_are_those_of_the_model_over_the_defaults(void **state)
     assert_string_equal(a->strategy, first_strategy());
     assert_int_equal(a->node_limit, 5000);
     assert_int_equal(a->align_bytes, 64);
-    assert_true(a->no_fuse);
+    assert_true(a->no_fuse && a->no_qdq);
     assert_int_equal(a->no_passes, 1u << TIDE_PASS_ORDER | 1u << TIDE_PASS_PARTS);
     assert_true(a->recompute_share == 0.1);
     assert_int_equal(a->seed, 7);
@@ -114,7 +115,7 @@ static void test_nothing_said_is_the_defaults(void **state) {
     assert_null(t->settings.strategy);
     assert_int_equal(t->settings.node_limit, TIDE_GATE_NODE_LIMIT);
     assert_int_equal(t->settings.align_bytes + t->settings.runs + t->settings.limit_bytes + t->settings.no_passes, 0);
-    assert_false(t->settings.run || t->settings.no_fuse);
+    assert_false(t->settings.run || t->settings.no_fuse || t->settings.no_qdq);
     bool is_wanted = false;
     assert_string_equal(tide_gate_config_baseline(c, &is_wanted), "tidemark-baseline.json");
     assert_true(is_wanted);

@@ -225,7 +225,19 @@ static void test_types_and_blocks_of_opset_21(void **state) {
     c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
     case_in(&c, TIDE_F32, DIMS0, &(float){1});
     case_int(&c, "output_dtype", TIDE_U16);
-    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 4");
+    case_want(&c, TIDE_U16, DIMS(2, 3), (const uint16_t[]){0, 0, 0, 1, 2, 300});
+    c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){0.005f});
+    case_in(&c, TIDE_I16, DIMS0, &(int16_t){-7});
+    case_want(&c, TIDE_I16, DIMS(2, 3), (const int16_t[]){-32768, -207, -7, 193, 393, 32767});
+    c = of_opset("DequantizeLinear", 21, TIDE_U16, (const uint16_t[]){0, 1, 255, 256, 65534, 65535});
+    case_in(&c, TIDE_F32, DIMS0, &(float){2});
+    case_in(&c, TIDE_U16, DIMS0, &(uint16_t){65535});
+    case_want(&c, TIDE_F32, DIMS(2, 3), (const float[]){-131070, -131068, -130560, -130558, -2, 0});
+    c = of_opset("QuantizeLinear", 21, TIDE_F32, x);
+    case_in(&c, TIDE_F32, DIMS0, &(float){1});
+    case_int(&c, "output_dtype", 21); // uint4
+    case_refused(&c, TIDE_ERR_NOT_IMPLEMENTED, "output_dtype is 21");
     c = of_opset("DequantizeLinear", 23, TIDE_I8, q);
     case_in(&c, TIDE_F32, DIMS0, &(float){1});
     case_int(&c, "output_dtype", TIDE_F16);
