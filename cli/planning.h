@@ -47,7 +47,7 @@ typedef struct cli_planning {
     const char *strategy; ///< NULL: the default
     bool all;             ///< every strategy
     bool no_fuse;
-    bool no_qdq; ///< dequantise and quantise tensor by tensor, as the file says it
+    bool no_qdq;                ///< dequantise and quantise tensor by tensor, as the file says it
     uint64_t bound_limit_bytes; ///< such a tensor is planned at a bound of at most so many bytes; with has_bound_limit
     bool has_bound_limit;       ///< false: CLI_BOUND_LIMIT
     cli_bounds bounds;
