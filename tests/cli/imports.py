@@ -21,7 +21,7 @@ import unittest
 
 import tidemark
 import validators
-from tidemark import SHARED, SOURCE, Case, ask, environment, run
+from tidemark import SHARED, SOURCE, Case, ask, environment, run, share
 
 SNAPSHOTS = SHARED / "data" / "snapshots"
 MIB = 1 << 20
@@ -617,14 +617,14 @@ class Bad(Made):
 
     def test_cut_anywhere(self):
         whole = pickle.dumps(snapshot(small()), protocol=4)
-        for n in random.Random(1).sample(range(2, len(whole)), 60) + [2, len(whole) - 1]:
+        for n in share(random.Random(1).sample(range(2, len(whole)), 60), 4) + [2, len(whole) - 1]:
             with self.subTest(n):
                 self.bad(whole[:n], "ends in the middle")
 
     def test_bytes_turned(self):
         """A file that was changed somewhere is read or refused, and nothing else."""
         whole, rng = bytearray(pickle.dumps(snapshot(small()), protocol=4)), random.Random(2)
-        for _ in range(150):
+        for _ in share(range(150), 5):
             changed = bytearray(whole)
             for _ in range(rng.choice([1, 1, 2, 8])):
                 changed[rng.randrange(2, len(changed))] = rng.randrange(256)
@@ -1126,7 +1126,7 @@ R 10
                 self.refused(3, "import", self.log(self.TEXT + line + "\n"), "-o", self.dir / "t.db", says=[says, "h.txt:24"])
         self.assertEqual([p.name for p in self.dir.iterdir()], ["h.txt"])
         rng = random.Random(5)
-        for _ in range(100):
+        for _ in share(range(100), 5):
             changed = bytearray(self.TEXT.encode())
             for _ in range(rng.choice([1, 3, 9])):
                 changed[rng.randrange(10, len(changed))] = rng.choice(b"0123456789abcdef \n+-atisc\xff\0")
@@ -1192,7 +1192,7 @@ class Packed(Made):
         _, rows = self.read(text)
         n_read = 0
         for of, step in ((text, 97), (gzip.compress(text, 1), 41)):
-            for n in range(12, len(of), step):
+            for n in share(range(12, len(of), step), 3):
                 (self.dir / "h").write_bytes(of[:n])
                 p = run("import", self.dir / "h", "-o", self.dir / "t.db", "--json")
                 if p.returncode == 3:
@@ -1204,7 +1204,7 @@ class Packed(Made):
                 got = self.rows(self.dir / "t.db")
                 self.assertEqual(got, rows[:len(got)])
                 n_read += len(got) > 0
-        self.assertGreater(n_read, 15)
+        self.assertGreater(n_read, 5)
         (self.dir / "h").write_bytes(text[:-1])
         self.assertIn("note: the file ends in the middle", self.ok("import", self.dir / "h", "-o", self.dir / "t.db").stderr)
         (self.dir / "h").write_bytes(gzip.compress(pickle.dumps(snapshot(small())))[:-30])
@@ -1215,7 +1215,7 @@ class Packed(Made):
         text = self.many_lines(100).encode()
         packed = [gzip.compress(text)] + ([self.zstd(text, "--check")] if shutil.which("zstd") else [])
         for data in packed:
-            for at in range(4, len(data), max(1, len(data) // 25)):
+            for at in share(range(4, len(data), max(1, len(data) // 25)), 2):
                 changed = bytearray(data)
                 changed[at] ^= 0x55
                 (self.dir / "h").write_bytes(changed)
@@ -1386,7 +1386,7 @@ class Tflm(Made):
         self.assertEqual([p.name for p in self.dir.iterdir()], ["serial.log"])
         rng = random.Random(8)
         text = "\n".join(plain).encode()
-        for _ in range(25):
+        for _ in share(range(25), 3):
             changed = bytearray(text)
             for _ in range(rng.choice([1, 3, 9])):
                 changed[rng.randrange(len(changed))] = rng.choice(b"0123456789'()[] \n\0\xff")

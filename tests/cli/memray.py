@@ -142,7 +142,7 @@ class Captures(Made):
     def test_programs_at_random(self):
         rng = random.Random(11)
         seen = dict.fromkeys(("calls", "unknown", "again", "objects", "native", "blocks"), 0)
-        for i in range(60):
+        for i in share(range(60), 3):  # a third of them has all four versions
             version, native = VERSIONS[i % 4], i // 4 % 2 == 1
             data = self.program(rng, version, native, rng.choice([5, 300])).bytes(padding=rng.choice([0, 1, 70000]))
             want, said = Reader(data), self.take(data)
@@ -153,7 +153,7 @@ class Captures(Made):
                 self.assertEqual({k: said[v] for k, v in names.items()}, want.counts)
                 self.assertFalse(said["cut"])
             seen = {k: v + want.counts[k] for k, v in seen.items()}
-        self.assertTrue(all(v > 50 for v in seen.values()), seen)
+        self.assertTrue(all(v > 20 for v in seen.values()), seen)
 
     def test_parts_of_ranges(self):
         def play(*calls):
@@ -382,7 +382,7 @@ class Sums(Made):
         for version in (11, 13):
             whole = self.made(version).bytes()
             head, n_read = len(Writer(version).head()), 0
-            for n in share(range(8, len(whole)), 5):
+            for n in share(range(8, len(whole)), 20):
                 (self.dir / "m.bin").write_bytes(whole[:n])
                 p = run("import", self.dir / "m.bin", "-o", self.dir / "t.db", "--json")
                 if p.returncode != 0:
@@ -391,7 +391,7 @@ class Sums(Made):
                 self.assertGreater(n, head)
                 self.assertTrue(json.loads(p.stdout)["cut"])
                 n_read += 1
-            self.assertGreater(n_read, 20)
+            self.assertGreater(n_read, 4)
 
 
 MASK = (1 << 64) - 1
@@ -441,7 +441,9 @@ class Bad(Made):
 
     def test_bad_records(self):
         for version in VERSIONS:
-            for i, (spoil, says) in enumerate(self.spoilt(version)):
+            # All that is spoilt in the newest version; of older ones half, in two that are alike one half each.
+            spoilt = list(enumerate(self.spoilt(version)))
+            for i, (spoil, says) in spoilt if version == 13 else share(spoilt[version % 2:] + spoilt[:version % 2], 2):
                 with self.subTest(version=version, i=i, says=says):
                     w = small(version)
                     spoil(w)
@@ -469,7 +471,7 @@ class Bad(Made):
     def prefixes(self, of, whole, step=1, more=b""):
         """Of each beginning of `of`: what was read, or that nothing was."""
         rows, n_read = [e for e in whole], 0
-        for n in share(range(12, len(of), step), 1 if step > 1 else 5):
+        for n in share(range(12, len(of), step), 5 if step > 1 else 19):
             (self.dir / "m.bin").write_bytes(of[:n] + more)
             p = run("import", self.dir / "m.bin", "-o", self.dir / "t.db", "--json")
             if p.returncode == 3:
@@ -487,9 +489,9 @@ class Bad(Made):
             data = small(version).bytes()
             self.take(data)
             whole = self.events()
-            self.assertGreater(self.prefixes(data, whole), 8)
+            self.assertGreater(self.prefixes(data, whole), 2)
             # Its program was killed: the file ends in zeros, and what may have been one of them is not taken for a number.
-            self.assertGreater(self.prefixes(data, whole, more=bytes(4096)), 8)
+            self.assertGreater(self.prefixes(data, whole, more=bytes(4096)), 2)
         (self.dir / "m.bin").write_bytes(small(13).bytes(end=False, padding=99999))
         self.assertIn("note: the file ends in the middle", self.ok("import", self.dir / "m.bin", "-o", self.dir / "t.db").stderr)
 
@@ -504,7 +506,7 @@ class Bad(Made):
     def test_changed_at_random(self):
         rng = random.Random(12)
         codes = []
-        for i in share(range(160), 2):
+        for i in share(range(160), 5):
             data = bytearray((small(VERSIONS[i % 4]) if i % 3 else Sums.made(VERSIONS[i % 4])).bytes(padding=i % 2))
             for _ in range(rng.choice([1, 2, 5])):
                 data[rng.randrange(12, len(data))] = rng.randrange(256)
@@ -539,7 +541,7 @@ class Packed(Made):
     def test_damaged_ones(self):
         file = lz4(Captures.program(random.Random(5), 13, True).bytes(), "-BX")
         n_refused = 0
-        for at in range(4, len(file), max(1, len(file) // 80)):
+        for at in share(range(4, len(file), max(1, len(file) // 80)), 4):
             changed = bytearray(file)
             changed[at] ^= 0x55
             (self.dir / "m.bin").write_bytes(changed)
@@ -552,7 +554,7 @@ class Packed(Made):
             self.assertRegex(p.stderr, r"^error: .*(packed in it \(lz4\) is damaged|no recording of|ends before|cannot read)")
             n_refused += "(lz4) is damaged" in p.stderr
             self.assertFalse((self.dir / "t.db").exists())
-        self.assertGreater(n_refused, 40)
+        self.assertGreater(n_refused, 10)
 
     @unittest.skipUnless(HAS_LZ4, "lz4 is not there")
     @unittest.skipIf(os.environ.get("TIDE_SANITIZERS"), "sanitizers reserve addresses of their own")

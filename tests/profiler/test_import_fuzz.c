@@ -11,7 +11,7 @@
 #include "profiler/import/import_internal.h"
 #include "tests/tide_test.h"
 
-enum { FEW = 20000, ALL = 10000000, TRACES_FEW = 100, MAX_CORPUS = 4, FILES_FEW = 120, FILES_ALL = 100000 };
+enum { FEW = 5000, ALL = 10000000, TRACES_FEW = 30, MAX_CORPUS = 4, FILES_FEW = 30, FILES_ALL = 100000 };
 
 // ---- a corpus: small snapshots, as picklers write them ----
 
