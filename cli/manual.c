@@ -299,7 +299,9 @@ static void add_head(const char *name, const char *what, tide_text *out) {
     add_text(out, tide_text_str(&upper), upper.len);
     if (upper.failed) out->failed = true;
     tide_text_deinit(&upper);
-    tide_text_add(out, " 1 \"\" \"tidemark " TIDE_VERSION "\" \"User Commands\"\n.SH NAME\n");
+    tide_text_add(out, " 1 \"\" \"tidemark " TIDE_VERSION "\" \"User Commands\"\n");
+    // Lines end where they do: lists of settings are words too long to stretch the spaces beside them.
+    tide_text_add(out, ".ad l\n.SH NAME\n");
     add_text(out, name, strlen(name));
     // "Plan the memory": the phrase of the list of commands as the manual has it.
     tide_text_addf(out, " \\- %c", tolower((unsigned char)what[0]));
