@@ -398,8 +398,8 @@ static bool has_most_scratch(const tide_graph *g, const tide_node *node) {
 }
 
 bool tide_program_has_open_scratch(const tide_program *p, size_t step) {
-    const tide_node *node = p->steps[step].kernel.node;
-    return node->def->prepare != NULL && tide_node_is_dynamic(p->graph, node) && !p->no_kernels &&
+    const tide_node *node = &p->graph->nodes[p->steps[step].node];
+    return !p->no_kernels && tide_node_is_dynamic(p->graph, node) && node->def->prepare != NULL &&
            has_place(p->graph, node->outputs, node->n_outputs) && !has_most_scratch(p->graph, node);
 }
 
