@@ -60,10 +60,10 @@ static void test_models_become_targets(void **state) {
     assert_string_equal(t[1].key, "m/a.onnx");
     assert_string_equal(t[2].key, "m/b.onnx");
     assert_string_equal(t[2].path, "m/b.onnx");
-    assert_string_equal(t[2].origin, "tidemark.toml:19");
+    assert_string_equal(t[2].origin, "tidemark.toml:20");
     assert_string_equal(t[3].key, "m/c.json [small, T=16]");
     assert_string_equal(t[4].key, "m/c.json [small, T=32]");
-    assert_string_equal(t[4].origin, "tidemark.toml:21");
+    assert_string_equal(t[4].origin, "tidemark.toml:22");
     bool is_wanted = false;
     assert_string_equal(tide_gate_config_baseline(c, &is_wanted), "ci/base.json");
     assert_true(is_wanted);
