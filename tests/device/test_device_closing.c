@@ -75,6 +75,8 @@ static void a_captured_stream_closes_without_its_capture(void **state) {
     assert_false(is_done(subject, e)); // and nothing is captured any more, or asking were an error
     gate_open(&c.door);
     end_closing(&c);
+    // It was recorded behind the work that destroying waits for.
+    assert_tide_ok(tide_event_sync(subject, e, &err), &err);
     assert_true(is_done(subject, e));
     tide_event_destroy(subject, e);
 }
