@@ -29,9 +29,9 @@ def belongs(path):
     """The package that a file under /usr is to be in, as the names of Debian's policy have it."""
     if path.endswith("tidemark_mpi.so"):
         return "tidemark-mpi"
-    if re.search(r"/lib[^/]*\.so\.[0-9.]+$", path):
+    if re.search(r"/libtidemark[^/]*\.so\.[0-9.]+$", path):
         return "libtidemark0"
-    if re.search(r"^/usr/include/|\.(a|pc|cmake)$|/lib[^/]*/libtidemark[^/]*\.so$|/examples/", path) and "/lib/tidemark/" not in path:
+    if re.search(r"^/usr/include/|\.(a|pc|cmake)$|/libtidemark[^/]*\.so$|/examples/", path) and not re.search("/tidemark/lib", path):
         return "libtidemark-dev"
     return "tidemark"
 
@@ -77,7 +77,7 @@ def main():
             return 77
     with tempfile.TemporaryDirectory() as folder:
         if len(sys.argv) > 3: # debug symbols are those of the preset `deb`: this build has none
-            quick = ["DEBIAN_DEBUGINFO_PACKAGE=OFF", "DEBIAN_PACKAGE_SHLIBDEPS=OFF", "STRIP_FILES=OFF", "DEBIAN_COMPRESSION_TYPE=gzip"]
+            quick = ["DEBIAN_DEBUGINFO_PACKAGE=OFF", "DEBIAN_PACKAGE_SHLIBDEPS=OFF", "DEBIAN_COMPRESSION_TYPE=gzip"]
             said(sys.argv[3], "-G", "DEB", "-B", folder, *(word for one in quick for word in ("-D", f"CPACK_{one}")), cwd=build)
         look(sorted((pathlib.Path(folder) if len(sys.argv) > 3 else build).glob("*.deb")), len(sys.argv) > 3)
         look_at_list(root, build)
