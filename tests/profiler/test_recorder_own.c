@@ -194,7 +194,7 @@ static void a_child_tells_nothing(void **state) {
 /// Whatever lock one of the threads held when it was forked.
 static void a_child_waits_for_no_lock(void **state) {
     (void)state;
-    enum { N_FORKS = 20 };
+    enum { N_FORKS = 5 };
     tmp_dir d;
     tmp_dir_make(&d);
     tide_recorder *r = open_at(&d);
