@@ -4,7 +4,6 @@
 // free of nothing and an address that is live twice are problems of the trace; NULL records nothing; several threads
 // tell at once; a child of fork tells nothing.
 #include <pthread.h>
-#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "tests/profiler/trace_fixture.h"
@@ -136,19 +135,6 @@ static void *tell_much(void *arg) {
     return NULL;
 }
 
-static atomic_bool is_enough;
-
-/// The same until it is enough.
-static void *tell_long(void *arg) {
-    const teller *t = arg;
-    while (!atomic_load(&is_enough)) {
-        for (uintptr_t i = 0; i < N_OWN; i++)
-            tide_recorder_alloc(t->r, TIDE_KIND_WORKSPACE, (void *)(t->base + i * 64), 1, "x");
-        for (uintptr_t i = 0; i < N_OWN; i++) tide_recorder_free(t->r, (void *)(t->base + i * 64));
-    }
-    return NULL;
-}
-
 static void threads_tell_at_once(void **state) {
     (void)state;
     tmp_dir d;
@@ -191,41 +177,12 @@ static void a_child_tells_nothing(void **state) {
     tmp_dir_remove(&d);
 }
 
-/// Whatever lock one of the threads held when it was forked.
-static void a_child_waits_for_no_lock(void **state) {
-    (void)state;
-    enum { N_FORKS = 5 };
-    tmp_dir d;
-    tmp_dir_make(&d);
-    tide_recorder *r = open_at(&d);
-    pthread_t threads[2];
-    teller tellers[2] = {{r, 0x100000}, {r, 0x200000}};
-    for (size_t i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, tell_long, &tellers[i]), 0);
-    for (int i = 0; i < N_FORKS; i++) {
-        const pid_t child = fork();
-        if (child == 0) {
-            alarm(10);
-            for (uintptr_t k = 1; k < 1000; k++) tide_recorder_free(r, (void *)(k * 64));
-            _exit(0);
-        }
-        int how = 1;
-        assert_int_equal(waitpid(child, &how, 0), child);
-        assert_int_equal(how, 0);
-    }
-    atomic_store(&is_enough, true);
-    for (size_t i = 0; i < 2; i++) pthread_join(threads[i], NULL);
-    close_it(r);
-    assert_sql(d.file, "SELECT count(*) FROM problem", "0\n");
-    tmp_dir_remove(&d);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(an_address_finds_its_block_again),
                                        cmocka_unit_test(what_cannot_be_is_a_problem),
                                        cmocka_unit_test(blocks_and_segments_by_their_event),
                                        cmocka_unit_test(null_records_nothing),
                                        cmocka_unit_test(threads_tell_at_once),
-                                       cmocka_unit_test(a_child_tells_nothing),
-                                       cmocka_unit_test(a_child_waits_for_no_lock)};
+                                       cmocka_unit_test(a_child_tells_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
