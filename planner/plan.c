@@ -218,13 +218,27 @@ tide_status tide_plan_make(const tide_lifetimes *lt, const tide_strategy *strate
     }
     tide__cancel *before = tide__cancel_work_for(&cancel);
     const tide_status st = make(plan, strategy, opt, err);
-    tide__cancel_work_for(before);
+    tide__cancel *mine = tide__cancel_work_for(before);
+    TIDE_ASSERT(mine == &cancel); // a plan that was made inside of it has put it back
+    (void)mine;
     if (st != TIDE_OK) {
         tide_memory_plan_destroy(plan);
         return st;
     }
     *out = plan;
     return TIDE_OK;
+}
+
+// ---- memory of the caller's ----
+
+void tide_plan_set_memory(const tide_plan_memory *memory) {
+    if (memory == NULL) {
+        tide_host_set_source(NULL);
+        return;
+    }
+    const tide_host_source source = {
+        .take = memory->take, .resize = memory->resize, .give_back = memory->give_back, .ctx = memory->ctx};
+    tide_host_set_source(&source);
 }
 
 // ---- pools laid end to end ----

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/status.h"
 #include "tidemark/plan.h"
 
@@ -32,6 +33,7 @@ tide_status tide_plan_arrays(size_t n, const uint64_t *sizes, const uint64_t *al
     if (st == TIDE_OK) st = tide_plan_make(&lt, tide_strategy_default(), &opt, &plan, err);
     tide_lifetimes_deinit(&lt);
     if (st != TIDE_OK) return st;
+    TIDE_ASSERT(plan->verified && plan->lifetimes.n == n);
     if (n > 0) memcpy(offsets, plan->offsets, n * sizeof *offsets);
     if (result != NULL)
         *result = (tide_plan_result){

@@ -10,6 +10,7 @@
 //     free    address -> part -> entry taken out -> event
 #include <pthread.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
 #include "profiler/recorder_internal.h"
@@ -72,6 +73,7 @@ static bool keep(tide__own_blocks *blocks, entry *fresh) {
         is_kept = tide_map_put(&p->live, fresh);
     }
     pthread_mutex_unlock(&p->lock);
+    TIDE_ASSERT(fresh->block_id != 0);
     return is_kept;
 }
 
@@ -83,6 +85,7 @@ static bool let_go(tide__own_blocks *blocks, uint64_t address, entry *e) {
     const bool is_there = found != NULL;
     if (is_there) {
         *e = *found;
+        TIDE_ASSERT(e->address == address && e->block_id != 0);
         tide_map_take(&p->live, found);
     }
     pthread_mutex_unlock(&p->lock);
