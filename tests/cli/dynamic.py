@@ -198,7 +198,7 @@ class Bounded(Case):
 
     def test_bounds_that_cannot_be(self):
         for option, code, says in (("u=2x3", 3, "has 2 extents, and the tensor 1"), ("where=10", 3, "contradicts its operator"),
-                                   ("nobody=1", 3, "no such tensor"), ("a=1", 3, "not sized while running"), ("u=4611686018427387904", 0, ""),
+                                   ("none=1", 3, "no such tensor"), ("a=1", 3, "not sized while running"), ("u=4611686018427387904", 0, ""),
                                    ("u=0", 3, "never less than 1"), ("u=", 3, "extents"), ("u", 2, "not of the form"), ("=1", 2, "not of the form"),
                                    ("u=1y", 2, "not a shape"), ("u=-1", 2, "not a shape"), ("u=1x1x1x1x1x1x1x1x1", 2, "more than 8")):
             done = tidemark.run("plan", self.graph(), "--bound", option)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What tide_plan_make is given beside lifetimes: a question whether the plan is still wanted, memory of the caller's;
-// and the same as arrays of numbers (planner/cancel, plan_memory, plan_arrays).
+// and the same as arrays of numbers (planner/cancel, plan, plan_arrays).
 #include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,21 +26,21 @@ static void fill(tide_lifetimes *lt, uint64_t seed) {
 
 // ---- is_cancelled ----
 
-typedef struct patience {
+typedef struct questions {
     atomic_int n_asked;
     int n_yes; ///< from which question on
-} patience;
+} questions;
 
 static bool is_over(void *ctx) {
-    patience *p = ctx;
+    questions *p = ctx;
     return atomic_fetch_add(&p->n_asked, 1) + 1 >= p->n_yes;
 }
 
-static tide_status plan_until(int n_yes, uint32_t n_threads, patience *p, tide_memory_plan **plan) {
+static tide_status plan_until(int n_yes, uint32_t n_threads, questions *p, tide_memory_plan **plan) {
     tide_lifetimes lt = {0};
     tide_error err = TIDE_ERROR_INIT;
     fill(&lt, 7);
-    *p = (patience){.n_yes = n_yes};
+    *p = (questions){.n_yes = n_yes};
     const tide_strategy_options opt = {
         .node_limit = 100000, .n_threads = n_threads, .is_cancelled = is_over, .cancel_ctx = p};
     const tide_status st = tide_plan_make(&lt, tide_strategy_default(), &opt, plan, &err);
@@ -52,7 +52,7 @@ static tide_status plan_until(int n_yes, uint32_t n_threads, patience *p, tide_m
 static void a_plan_can_be_cancelled_at_any_question(void **state) {
     (void)state;
     tide_memory_plan *plan = NULL;
-    patience p;
+    questions p;
     assert_int_equal(plan_until(INT_MAX, 2, &p, &plan), TIDE_OK);
     const int n_all = atomic_load(&p.n_asked);
     assert_true(n_all > 50);
@@ -68,7 +68,7 @@ static void a_plan_can_be_cancelled_at_any_question(void **state) {
 /// The first question makes a plan of its own and says no; the second one says yes.
 static bool plans_inside(void *ctx) {
     tide_memory_plan *plan = NULL;
-    patience p;
+    questions p;
     if (atomic_fetch_add((atomic_int *)ctx, 1) > 0) return true;
     assert_int_equal(plan_until(INT_MAX, 1, &p, &plan), TIDE_OK);
     tide_memory_plan_destroy(plan);
@@ -89,7 +89,7 @@ static void a_question_may_plan_itself(void **state) {
 
 static void *plan_beside(void *arg) {
     tide_memory_plan *plan = NULL;
-    patience p;
+    questions p;
     *(tide_status *)arg = plan_until(INT_MAX, 1, &p, &plan);
     if (plan != NULL) tide_memory_plan_destroy(plan);
     return NULL;
@@ -100,7 +100,7 @@ static void only_the_plan_that_is_asked_about_ends(void **state) {
     pthread_t beside;
     tide_status st = TIDE_ERR_UNKNOWN;
     tide_memory_plan *plan = NULL;
-    patience p;
+    questions p;
     assert_int_equal(pthread_create(&beside, NULL, plan_beside, &st), 0);
     assert_int_equal(plan_until(3, 1, &p, &plan), TIDE_ERR_CANCELLED);
     pthread_join(beside, NULL);

@@ -119,14 +119,14 @@ static void null_records_nothing(void **state) {
 
 enum { N_THREADS = 8, N_ROUNDS = 2000, N_OWN = 16 };
 
-typedef struct teller {
+typedef struct work {
     tide_recorder *r;
     uintptr_t base;
-} teller;
+} work;
 
 /// Addresses of its own, N_OWN live ones at most.
 static void *tell_much(void *arg) {
-    const teller *t = arg;
+    const work *t = arg;
     for (uintptr_t i = 0; i < N_ROUNDS; i++) {
         const uintptr_t address = t->base + i % N_OWN * 64;
         if (i >= N_OWN) tide_recorder_free(t->r, (void *)address);
@@ -141,10 +141,10 @@ static void threads_tell_at_once(void **state) {
     tmp_dir_make(&d);
     tide_recorder *r = open_at(&d);
     pthread_t threads[N_THREADS];
-    teller tellers[N_THREADS];
+    work works[N_THREADS];
     for (size_t i = 0; i < N_THREADS; i++) {
-        tellers[i] = (teller){r, 0x100000 * (i + 1)};
-        assert_int_equal(pthread_create(&threads[i], NULL, tell_much, &tellers[i]), 0);
+        works[i] = (work){r, 0x100000 * (i + 1)};
+        assert_int_equal(pthread_create(&threads[i], NULL, tell_much, &works[i]), 0);
     }
     for (size_t i = 0; i < N_THREADS; i++) pthread_join(threads[i], NULL);
     close_it(r);
