@@ -112,12 +112,31 @@ typedef struct tide_op_alias {
     uint64_t offset_bytes; ///< where the stretch begins in the whole
 } tide_op_alias;
 
+/// An attribute that an operator has.
+typedef struct tide_attr_def {
+    const char *name; ///< NULL: the list ends here
+    tide_attr_type type;
+    int since; ///< versions of the domain in which it has it, both inclusive; 0: from the row's first …
+    int until; ///< … and to its last
+} tide_attr_def;
+
+/// One of them: TIDE_ATTR(INT, "axis"), TIDE_ATTR(INT, "layout", .since = 14). A name of NULL ends the list.
+#define TIDE_ATTR(type_, ...)                                                                                          \
+    { .type = TIDE_ATTR_##type_, .name = __VA_ARGS__ }
+/// A list for tide_op_def.attrs: TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(INT, "layout", .since = 14))
+#define TIDE_ATTRS(...)                                                                                                \
+    (const tide_attr_def[]) {                                                                                          \
+        __VA_ARGS__, { 0 }                                                                                             \
+    }
+
 /// One row of the operator registry. Functions without "optional" must be there unless TIDE_OP_PLAN_ONLY; of
 /// TIDE_OP_CONTROL infer() alone.
 struct tide_op_def {
     const char *domain; ///< "" is the standard one
     const char *name;
     int since, until; ///< opset versions this row serves, both inclusive; until 0: no end
+    const tide_attr_def
+        *attrs; ///< all that a node may have but bodies, ended by a name of NULL; NULL: it may have none
     uint32_t flags;
     uint32_t inplace_inputs; ///< bit i: output 0 may overwrite input i when that dies here, has as many elements of the
                              ///< same size, and no other input lies there but such whose bit is set too

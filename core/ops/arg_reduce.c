@@ -84,6 +84,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = 1,                                                                \
+                                            .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(INT, "keepdims"),    \
+                                                                TIDE_ATTR(INT, "select_last_index", .since = 12)),     \
                                             .min_inputs = 1,                                                           \
                                             .max_inputs = 1,                                                           \
                                             .min_outputs = 1,                                                          \

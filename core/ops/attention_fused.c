@@ -331,6 +331,10 @@ const tide_op_def tide_op_attention_fused = {
     .domain = "com.microsoft",
     .name = "Attention",
     .since = 1,
+    .attrs =
+        TIDE_ATTRS(TIDE_ATTR(INT, "do_rotary"), TIDE_ATTR(FLOAT, "mask_filter_value"), TIDE_ATTR(INT, "num_heads"),
+                   TIDE_ATTR(INT, "past_present_share_buffer"), TIDE_ATTR(INTS, "qkv_hidden_sizes"),
+                   TIDE_ATTR(INT, "rotary_embedding_dim"), TIDE_ATTR(FLOAT, "scale"), TIDE_ATTR(INT, "unidirectional")),
     .min_inputs = 2,
     .max_inputs = N_INPUTS,
     .min_outputs = 1,

@@ -114,18 +114,22 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_nll_loss = {.name = "NegativeLogLikelihoodLoss",
                                       .domain = "",
                                       .since = 12,
+                                      .attrs =
+                                          TIDE_ATTRS(TIDE_ATTR(INT, "ignore_index"), TIDE_ATTR(STRING, "reduction")),
                                       .min_inputs = 2,
                                       .max_inputs = 3,
                                       .min_outputs = 1,
                                       .max_outputs = 1,
                                       .infer = infer,
                                       .run = run};
-const tide_op_def tide_op_softmax_loss = {.name = "SoftmaxCrossEntropyLoss",
-                                          .domain = "",
-                                          .since = 12,
-                                          .min_inputs = 2,
-                                          .max_inputs = 3,
-                                          .min_outputs = 1,
-                                          .max_outputs = 2,
-                                          .infer = infer,
-                                          .run = run};
+const tide_op_def tide_op_softmax_loss = {
+    .name = "SoftmaxCrossEntropyLoss",
+    .domain = "",
+    .since = 12,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "ignore_index"), TIDE_ATTR(STRING, "reduction")),
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .min_outputs = 1,
+    .max_outputs = 2,
+    .infer = infer,
+    .run = run};

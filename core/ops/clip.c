@@ -100,6 +100,7 @@ const tide_op_def tide_op_clip_6 = {
     .name = "Clip",
     .since = 6,
     .until = 10,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "max"), TIDE_ATTR(FLOAT, "min")),
     .inplace_inputs = 1u << 0,
     .min_inputs = 1,
     .max_inputs = 1,

@@ -87,6 +87,7 @@ static tide_status concat_run(const tide_kernel *k, const tide_kernel_args *a, t
 const tide_op_def tide_op_concat = {.name = "Concat",
                                     .domain = "",
                                     .since = 4,
+                                    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis")),
                                     .min_inputs = 1,
                                     .max_inputs = 0,
                                     .min_outputs = 1,
@@ -201,11 +202,12 @@ static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, ti
     return TIDE_OK;
 }
 
-#define OP_DEF(row_name, since_version, until_version, n_inputs)                                                       \
+#define OP_DEF(row_name, since_version, until_version, n_inputs, ...)                                                  \
     const tide_op_def tide_op_##row_name = {.name = "Split",                                                           \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), __VA_ARGS__),                  \
                                             .min_inputs = 1,                                                           \
                                             .max_inputs = n_inputs,                                                    \
                                             .min_outputs = 1,                                                          \
@@ -213,5 +215,5 @@ static tide_status split_run(const tide_kernel *k, const tide_kernel_args *a, ti
                                             .infer = split_infer,                                                      \
                                             .alias = split_alias,                                                      \
                                             .run = split_run};
-OP_DEF(split_2, 2, 12, 1)
-OP_DEF(split_13, 13, 0, 2)
+OP_DEF(split_2, 2, 12, 1, TIDE_ATTR(INTS, "split"))
+OP_DEF(split_13, 13, 0, 2, TIDE_ATTR(INT, "num_outputs", .since = 18))

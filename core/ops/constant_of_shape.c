@@ -37,6 +37,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_constant_of_shape = {.name = "ConstantOfShape",
                                                .domain = "",
                                                .since = 9,
+                                               .attrs = TIDE_ATTRS(TIDE_ATTR(TENSOR, "value")),
                                                .min_inputs = 1,
                                                .max_inputs = 1,
                                                .min_outputs = 1,

@@ -21,12 +21,16 @@ const tide_op_def tide_op_if = {.name = "If",
                                 .infer = infer};
 const tide_op_def tide_op_loop = {
     .name = "Loop", .domain = "", .since = 1, .flags = TIDE_OP_CONTROL | TIDE_OP_NO_FOLD, .infer = infer};
-const tide_op_def tide_op_scan = {.name = "Scan",
-                                  .domain = "",
-                                  .since = 9,
-                                  .flags = TIDE_OP_CONTROL | TIDE_OP_NO_FOLD,
-                                  .min_inputs = 1,
-                                  .infer = infer};
+const tide_op_def tide_op_scan = {
+    .name = "Scan",
+    .domain = "",
+    .since = 9,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "num_scan_inputs"), TIDE_ATTR(INTS, "scan_input_axes"),
+                        TIDE_ATTR(INTS, "scan_input_directions"), TIDE_ATTR(INTS, "scan_output_axes"),
+                        TIDE_ATTR(INTS, "scan_output_directions")),
+    .flags = TIDE_OP_CONTROL | TIDE_OP_NO_FOLD,
+    .min_inputs = 1,
+    .infer = infer};
 const tide_op_def tide_op_merge = {.name = "Merge",
                                    .domain = TIDE_REGION_DOMAIN,
                                    .since = 1,

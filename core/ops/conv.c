@@ -255,6 +255,8 @@ const tide_op_def tide_op_conv = {
     .domain = "",
     .name = "Conv",
     .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "auto_pad"), TIDE_ATTR(INTS, "dilations"), TIDE_ATTR(INT, "group"),
+                        TIDE_ATTR(INTS, "kernel_shape"), TIDE_ATTR(INTS, "pads"), TIDE_ATTR(INTS, "strides")),
     .flags = TIDE_OP_FUSES_ACT,
     .min_inputs = 2,
     .max_inputs = 3,

@@ -62,6 +62,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_cum_sum = {.name = "CumSum",
                                      .domain = "",
                                      .since = 11,
+                                     .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "exclusive"), TIDE_ATTR(INT, "reverse")),
                                      .inplace_inputs = 1u,
                                      .min_inputs = 2,
                                      .max_inputs = 2,

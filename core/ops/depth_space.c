@@ -79,18 +79,21 @@ static tide_status space_to_depth_run(const tide_kernel *k, const tide_kernel_ar
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_depth_to_space = {.name = "DepthToSpace",
-                                            .domain = "",
-                                            .since = 1,
-                                            .min_inputs = 1,
-                                            .max_inputs = 1,
-                                            .min_outputs = 1,
-                                            .max_outputs = 1,
-                                            .infer = depth_to_space_infer,
-                                            .run = depth_to_space_run};
+const tide_op_def tide_op_depth_to_space = {
+    .name = "DepthToSpace",
+    .domain = "",
+    .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "blocksize"), TIDE_ATTR(STRING, "mode", .since = 11)),
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = depth_to_space_infer,
+    .run = depth_to_space_run};
 const tide_op_def tide_op_space_to_depth = {.name = "SpaceToDepth",
                                             .domain = "",
                                             .since = 1,
+                                            .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "blocksize")),
                                             .min_inputs = 1,
                                             .max_inputs = 1,
                                             .min_outputs = 1,

@@ -133,21 +133,23 @@ static double work_dft(const tide_infer *x) {
     return (double)tide_op_numel(&x->out[0].shape) / (double)x->out[0].shape.dims[d.axis] / 2 * tide_fourier_work(d.n);
 }
 
-#define DFT_ROW(row, since_, until_, most_)                                                                            \
-    const tide_op_def tide_op_##row = {.name = "DFT",                                                                  \
-                                       .domain = "",                                                                   \
-                                       .since = since_,                                                                \
-                                       .until = until_,                                                                \
-                                       .min_inputs = 1,                                                                \
-                                       .max_inputs = most_,                                                            \
-                                       .min_outputs = 1,                                                               \
-                                       .max_outputs = 1,                                                               \
-                                       .infer = infer_dft,                                                             \
-                                       .work = work_dft,                                                               \
-                                       .prepare = prepare_dft,                                                         \
-                                       .run = run_dft};
-DFT_ROW(dft_17, 17, 19, 2)
-DFT_ROW(dft_20, 20, 0, 3)
+#define DFT_ROW(row, since_, until_, most_, axis_attr)                                                                 \
+    const tide_op_def tide_op_##row = {                                                                                \
+        .name = "DFT",                                                                                                 \
+        .domain = "",                                                                                                  \
+        .since = since_,                                                                                               \
+        .until = until_,                                                                                               \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "inverse"), TIDE_ATTR(INT, "onesided"), TIDE_ATTR(INT, axis_attr)),         \
+        .min_inputs = 1,                                                                                               \
+        .max_inputs = most_,                                                                                           \
+        .min_outputs = 1,                                                                                              \
+        .max_outputs = 1,                                                                                              \
+        .infer = infer_dft,                                                                                            \
+        .work = work_dft,                                                                                              \
+        .prepare = prepare_dft,                                                                                        \
+        .run = run_dft};
+DFT_ROW(dft_17, 17, 19, 2, "axis")
+DFT_ROW(dft_20, 20, 0, 3, NULL)
 
 // ---- STFT ----
 
@@ -230,6 +232,7 @@ static tide_status run_stft(const tide_kernel *k, const tide_kernel_args *args, 
 const tide_op_def tide_op_stft = {.name = "STFT",
                                   .domain = "",
                                   .since = 17,
+                                  .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "onesided")),
                                   .min_inputs = 2,
                                   .max_inputs = 4,
                                   .min_outputs = 1,

@@ -305,6 +305,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_einsum = {.name = "Einsum",
                                     .domain = "",
                                     .since = 12,
+                                    .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "equation")),
                                     .min_inputs = 1,
                                     .max_inputs = 0,
                                     .min_outputs = 1,

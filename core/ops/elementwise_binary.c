@@ -120,11 +120,16 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
         }                                                                                                              \
     }
 
-#define OP_DEF(row_name, text, since_version, until_version, op_family, op_flags, inplace)                             \
+/// How two operands met before opset 7.
+static const tide_attr_def old_broadcast[] = {
+    TIDE_ATTR(INT, "axis", .until = 6), TIDE_ATTR(INT, "broadcast", .until = 6), {0}};
+
+#define OP_DEF(row_name, text, since_version, until_version, op_family, op_flags, inplace, op_attrs)                   \
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .attrs = op_attrs,                                                         \
                                             .flags = op_flags,                                                         \
                                             .inplace_inputs = inplace,                                                 \
                                             .min_inputs = 2,                                                           \
@@ -182,20 +187,20 @@ static const binary_family mul_family = {.rows = {NUMERIC_TABLE(mul)}};
 static const binary_family div_family = {.rows = {NUMERIC_TABLE(div)}, .divides = true};
 static const binary_family prelu_family = {.rows = {NUMERIC_TABLE(prelu)}, .one_way = true};
 
-OP_DEF(add, "Add", 1, 0, add_family, TIDE_OP_FUSES_ACT, 3u)
-OP_DEF(sub, "Sub", 1, 0, sub_family, 0, 3u)
-OP_DEF(mul, "Mul", 1, 0, mul_family, 0, 3u)
-OP_DEF(div, "Div", 1, 0, div_family, 0, 3u)
-OP_DEF(prelu, "PRelu", 1, 0, prelu_family, 0, 3u)
+OP_DEF(add, "Add", 1, 0, add_family, TIDE_OP_FUSES_ACT, 3u, old_broadcast)
+OP_DEF(sub, "Sub", 1, 0, sub_family, 0, 3u, old_broadcast)
+OP_DEF(mul, "Mul", 1, 0, mul_family, 0, 3u, old_broadcast)
+OP_DEF(div, "Div", 1, 0, div_family, 0, 3u, old_broadcast)
+OP_DEF(prelu, "PRelu", 1, 0, prelu_family, 0, 3u, NULL)
 
 // ---- comparisons ----
 
 #define COMPARISONS(XX)                                                                                                \
-    XX(equal, "Equal", 1, ==)                                                                                          \
-    XX(greater, "Greater", 1, >)                                                                                       \
-    XX(greater_or_equal, "GreaterOrEqual", 12, >=)                                                                     \
-    XX(less, "Less", 1, <)                                                                                             \
-    XX(less_or_equal, "LessOrEqual", 12, <=)
+    XX(equal, "Equal", 1, old_broadcast, ==)                                                                           \
+    XX(greater, "Greater", 1, old_broadcast, >)                                                                        \
+    XX(greater_or_equal, "GreaterOrEqual", 12, NULL, >=)                                                               \
+    XX(less, "Less", 1, old_broadcast, <)                                                                              \
+    XX(less_or_equal, "LessOrEqual", 12, NULL, <=)
 
 #define COMPARE_ROWS(name, op)                                                                                         \
     DEFINE_ROW(name##_f32, float, TIDE_LOAD_f32, uint8_t, TIDE_STORE_b, float, a op b)                                 \
@@ -218,10 +223,10 @@ DEFINE_ROW(equal_b, uint8_t, TIDE_LOAD_b, uint8_t, TIDE_STORE_b, uint8_t, (a != 
 #define COMPARE_EXTRA_greater_or_equal
 #define COMPARE_EXTRA_less
 #define COMPARE_EXTRA_less_or_equal
-#define XX(name, text, since, op)                                                                                      \
+#define XX(name, text, since, op_attrs, op)                                                                            \
     COMPARE_ROWS(name, op)                                                                                             \
     static const binary_family name##_family = {.rows = {COMPARE_EXTRA_##name NUMERIC_TABLE(name)}, .to_bool = true};  \
-    OP_DEF(name, text, since, 0, name##_family, 0, 3u)
+    OP_DEF(name, text, since, 0, name##_family, 0, 3u, op_attrs)
 COMPARISONS(XX)
 #undef XX
 
@@ -234,7 +239,7 @@ COMPARISONS(XX)
 #define XX(name, text, EXPR)                                                                                           \
     DEFINE_ROW(name##_b, uint8_t, TIDE_LOAD_b, uint8_t, TIDE_STORE_b, uint8_t, EXPR)                                   \
     static const binary_family name##_family = {.rows = {[TIDE_BOOL] = name##_b}, .to_bool = true};                    \
-    OP_DEF(name, text, 1, 0, name##_family, 0, 3u)
+    OP_DEF(name, text, 1, 0, name##_family, 0, 3u, old_broadcast)
 LOGIC(XX)
 #undef XX
 
@@ -276,6 +281,7 @@ static tide_status run_shift(const tide_kernel *k, const tide_kernel_args *a, ti
 const tide_op_def tide_op_bit_shift = {.name = "BitShift",
                                        .domain = "",
                                        .since = 11,
+                                       .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "direction")),
                                        .inplace_inputs = 3u,
                                        .min_inputs = 2,
                                        .max_inputs = 2,

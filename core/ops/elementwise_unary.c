@@ -102,10 +102,11 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     XX(neg, "Neg", 6, -v, WRAP_NEG(v), WRAP_NEG(v))                                                                    \
     XX(sign, "Sign", 9, (float)((v > 0) - (v < 0)), (v > 0) - (v < 0), v != 0)
 
-#define OP_DEF(op, text, since_version, inplace)                                                                       \
+#define OP_DEF(op, text, since_version, inplace, op_attrs)                                                             \
     const tide_op_def tide_op_##op = {.name = text,                                                                    \
                                       .domain = "",                                                                    \
                                       .since = since_version,                                                          \
+                                      .attrs = op_attrs,                                                               \
                                       .inplace_inputs = inplace,                                                       \
                                       .min_inputs = 1,                                                                 \
                                       .max_inputs = 1,                                                                 \
@@ -126,7 +127,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 #define XX(name, text, since, EXPR)                                                                                    \
     FLOAT_LOOPS(name, EXPR)                                                                                            \
     static const unary_family name##_family = {.rows = {FLOAT_ROWS(name)}};                                            \
-    OP_DEF(name, text, since, 1u)
+    OP_DEF(name, text, since, 1u, NULL)
 FLOAT_OPS(XX)
 #undef XX
 
@@ -134,7 +135,7 @@ FLOAT_OPS(XX)
     FLOAT_LOOPS(name, EXPR)                                                                                            \
     static const unary_family name##_family = {                                                                        \
         .rows = {FLOAT_ROWS(name)}, .alpha_name = a_name, .alpha = a_value, .beta_name = b_name, .beta = b_value};     \
-    OP_DEF(name, text, since, 1u)
+    OP_DEF(name, text, since, 1u, TIDE_ATTRS(TIDE_ATTR(FLOAT, a_name), TIDE_ATTR(FLOAT, b_name)))
 FLOAT_ATTR_OPS(XX)
 #undef XX
 
@@ -155,7 +156,7 @@ FLOAT_ATTR_OPS(XX)
     FLOAT_LOOPS(name, F_EXPR)                                                                                          \
     INT_LOOPS(name, S_EXPR, U_EXPR)                                                                                    \
     static const unary_family name##_family = {.rows = {FLOAT_ROWS(name), INT_ROWS(name)}};                            \
-    OP_DEF(name, text, since, 1u)
+    OP_DEF(name, text, since, 1u, NULL)
 NUMERIC_OPS(XX)
 #undef XX
 
@@ -163,7 +164,7 @@ NUMERIC_OPS(XX)
 
 DEFINE_LOOP(logical_not_b, uint8_t, TIDE_LOAD_b, uint8_t, TIDE_STORE_b, uint8_t, v == 0)
 static const unary_family logical_not_family = {.rows = {[TIDE_BOOL] = logical_not_b}, .to_bool = true};
-OP_DEF(logical_not, "Not", 1, 1u)
+OP_DEF(logical_not, "Not", 1, 1u, NULL)
 
 /// name, operator, since, expression; attributes (integers used as switches)
 #define TEST_OPS(XX)                                                                                                   \
@@ -180,6 +181,6 @@ OP_DEF(logical_not, "Not", 1, 1u)
                                                .alpha = 1,                                                             \
                                                .beta_name = b_name,                                                    \
                                                .beta = 1};                                                             \
-    OP_DEF(name, text, since, 0u)
+    OP_DEF(name, text, since, 0u, TIDE_ATTRS(TIDE_ATTR(INT, a_name), TIDE_ATTR(INT, b_name)))
 TEST_OPS(XX)
 #undef XX

@@ -33,6 +33,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_eye_like = {.name = "EyeLike",
                                       .domain = "",
                                       .since = 9,
+                                      .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "dtype"), TIDE_ATTR(INT, "k")),
                                       .flags = TIDE_OP_SHAPE_ONLY,
                                       .min_inputs = 1,
                                       .max_inputs = 1,

@@ -60,17 +60,18 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
 
 // XX(row, name, oneDNN algorithm, alpha, fewest and most inputs)
 #define GELUS(XX)                                                                                                      \
-    XX(gelu_fused, "Gelu", dnnl_eltwise_gelu_erf, 0, 1, 1)                                                             \
-    XX(bias_gelu, "BiasGelu", dnnl_eltwise_gelu_erf, 0, 2, 2)                                                          \
-    XX(fast_gelu, "FastGelu", dnnl_eltwise_gelu_tanh, 0, 1, 2)                                                         \
-    XX(quick_gelu, "QuickGelu", dnnl_eltwise_swish, 1.702f, 1, 1)
+    XX(gelu_fused, "Gelu", dnnl_eltwise_gelu_erf, NULL, 0, 1, 1)                                                       \
+    XX(bias_gelu, "BiasGelu", dnnl_eltwise_gelu_erf, NULL, 0, 2, 2)                                                    \
+    XX(fast_gelu, "FastGelu", dnnl_eltwise_gelu_tanh, NULL, 0, 1, 2)                                                   \
+    XX(quick_gelu, "QuickGelu", dnnl_eltwise_swish, "alpha", 1.702f, 1, 1)
 
-#define XX(row, name_, alg_, alpha_, min_, max_)                                                                       \
+#define XX(row, name_, alg_, attr_, alpha_, min_, max_)                                                                \
     static const gelu_family row##_family = {alg_, alpha_};                                                            \
     const tide_op_def tide_op_##row = {                                                                                \
         .domain = "com.microsoft",                                                                                     \
         .name = name_,                                                                                                 \
         .since = 1,                                                                                                    \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, attr_)),                                                                  \
         .inplace_inputs = 1u << 0,                                                                                     \
         .min_inputs = min_,                                                                                            \
         .max_inputs = max_,                                                                                            \

@@ -131,6 +131,8 @@ const tide_op_def tide_op_gemm = {
     .domain = "",
     .name = "Gemm",
     .since = 6,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "alpha"), TIDE_ATTR(FLOAT, "beta"), TIDE_ATTR(INT, "broadcast", .until = 6),
+                        TIDE_ATTR(INT, "transA"), TIDE_ATTR(INT, "transB")),
     .flags = TIDE_OP_FUSES_ACT,
     .min_inputs = 2,
     .max_inputs = 3,

@@ -214,13 +214,15 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_grid_sample = {.name = "GridSample",
-                                         .domain = "",
-                                         .since = 16,
-                                         .min_inputs = 2,
-                                         .max_inputs = 2,
-                                         .min_outputs = 1,
-                                         .max_outputs = 1,
-                                         .infer = infer,
-                                         .work = work,
-                                         .run = run};
+const tide_op_def tide_op_grid_sample = {
+    .name = "GridSample",
+    .domain = "",
+    .since = 16,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "align_corners"), TIDE_ATTR(STRING, "mode"), TIDE_ATTR(STRING, "padding_mode")),
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .work = work,
+    .run = run};

@@ -54,6 +54,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_hardmax = {.name = "Hardmax",
                                      .domain = "",
                                      .since = 1,
+                                     .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis")),
                                      .min_inputs = 1,
                                      .max_inputs = 1,
                                      .min_outputs = 1,

@@ -59,11 +59,12 @@ static tide_status dropout_run(const tide_kernel *k, const tide_kernel_args *a, 
     return TIDE_OK;
 }
 
-#define OP_DEF(row_name, since_version, until_version, n_inputs)                                                       \
+#define OP_DEF(row_name, since_version, until_version, n_inputs, op_attrs)                                             \
     const tide_op_def tide_op_##row_name = {.name = "Dropout",                                                         \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .attrs = op_attrs,                                                         \
                                             .flags = TIDE_OP_VIEW,                                                     \
                                             .inplace_inputs = 1u,                                                      \
                                             .min_inputs = 1,                                                           \
@@ -72,5 +73,5 @@ static tide_status dropout_run(const tide_kernel *k, const tide_kernel_args *a, 
                                             .max_outputs = 2,                                                          \
                                             .infer = dropout_infer,                                                    \
                                             .run = dropout_run};
-OP_DEF(dropout_7, 7, 11, 1)
-OP_DEF(dropout_12, 12, 0, 3)
+OP_DEF(dropout_7, 7, 11, 1, TIDE_ATTRS(TIDE_ATTR(FLOAT, "ratio")))
+OP_DEF(dropout_12, 12, 0, 3, TIDE_ATTRS(TIDE_ATTR(INT, "seed")))

@@ -103,6 +103,8 @@ const tide_op_def tide_op_lrn = {
     .domain = "",
     .name = "LRN",
     .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "alpha"), TIDE_ATTR(FLOAT, "beta"), TIDE_ATTR(FLOAT, "bias"),
+                        TIDE_ATTR(INT, "size")),
     .inplace_inputs = 1u << 0,
     .min_inputs = 1,
     .max_inputs = 1,

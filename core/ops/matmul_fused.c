@@ -110,6 +110,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
         .domain = "com.microsoft",                                                                                     \
         .name = name_,                                                                                                 \
         .since = 1,                                                                                                    \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "alpha"), TIDE_ATTR(INT, "transA"), TIDE_ATTR(INT, "transB"),             \
+                            TIDE_ATTR(INT, "transBatchA"), TIDE_ATTR(INT, "transBatchB")),                             \
         .min_inputs = 2,                                                                                               \
         .max_inputs = 2,                                                                                               \
         .min_outputs = 1,                                                                                              \

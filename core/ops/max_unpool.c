@@ -81,12 +81,14 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_max_unpool = {.name = "MaxUnpool",
-                                        .domain = "",
-                                        .since = 9,
-                                        .min_inputs = 2,
-                                        .max_inputs = 3,
-                                        .min_outputs = 1,
-                                        .max_outputs = 1,
-                                        .infer = infer,
-                                        .run = run};
+const tide_op_def tide_op_max_unpool = {
+    .name = "MaxUnpool",
+    .domain = "",
+    .since = 9,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, "kernel_shape"), TIDE_ATTR(INTS, "pads"), TIDE_ATTR(INTS, "strides")),
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .run = run};

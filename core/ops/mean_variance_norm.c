@@ -76,6 +76,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
 const tide_op_def tide_op_mean_variance_norm = {.name = "MeanVarianceNormalization",
                                                 .domain = "",
                                                 .since = 9,
+                                                .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, "axes")),
                                                 .inplace_inputs = 1u << 0,
                                                 .min_inputs = 1,
                                                 .max_inputs = 1,

@@ -76,6 +76,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
 const tide_op_def tide_op_mel_weight_matrix = {.name = "MelWeightMatrix",
                                                .domain = "",
                                                .since = 17,
+                                               .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "output_datatype")),
                                                .min_inputs = 5,
                                                .max_inputs = 5,
                                                .min_outputs = 1,

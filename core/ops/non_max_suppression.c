@@ -178,6 +178,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_non_max_suppression = {.name = "NonMaxSuppression",
                                                  .domain = "",
                                                  .since = 10,
+                                                 .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "center_point_box")),
                                                  .min_inputs = 2,
                                                  .max_inputs = 5,
                                                  .min_outputs = 1,

@@ -45,6 +45,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_one_hot = {.name = "OneHot",
                                      .domain = "",
                                      .since = 9,
+                                     .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis")),
                                      .min_inputs = 3,
                                      .max_inputs = 3,
                                      .min_outputs = 1,

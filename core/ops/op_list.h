@@ -2,7 +2,7 @@
 //
 // Every row of the operator registry, once. A row XX(conv) is the object `tide_op_conv` in the operator's file; the
 // table, its look-up and the declarations all come from here. One operator: one file (or a family that is one
-// algorithm), one line; a name of an attribute that no other operator has goes into attr_types.c too.
+// algorithm), one line.
 #ifndef TIDE_CORE_OPS_OP_LIST_H
 #define TIDE_CORE_OPS_OP_LIST_H
 

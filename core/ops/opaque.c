@@ -39,6 +39,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
 const tide_op_def tide_op_opaque = {.name = "Opaque",
                                     .domain = "tidemark",
                                     .since = 1,
+                                    .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, "tide_dtypes"), TIDE_ATTR(INTS, "tide_shapes")),
                                     .flags = TIDE_OP_PLAN_ONLY,
                                     .min_inputs = 0,
                                     .max_inputs = 0,

@@ -39,8 +39,8 @@ const tide_op_note *tide_op_note_of(const tide_op_def *def);
  * Set node->def of every live node.
  *
  * @return TIDE_ERR_NOT_IMPLEMENTED naming operator, node and opset, with the nearest known name or the versions that
- *         are served as a hint; TIDE_ERR_BAD_INPUT for a wrong number of inputs or outputs, an attribute of a wrong
- * type
+ *         are served as a hint; TIDE_ERR_BAD_INPUT for a wrong number of inputs or outputs,
+ *         for an attribute that the operator does not have in this version, and for one of another type
  */
 tide_status tide_ops_resolve(tide_graph *g, tide_error *err) TIDE_NODISCARD;
 

@@ -136,11 +136,12 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
     return TIDE_OK;
 }
 
-#define ROW(row, name_, n_states_)                                                                                     \
+#define ROW(row, name_, n_states_, ...)                                                                                \
     static const optimizer row##_family = {n_states_, adjust_##row, step_##row};                                       \
     const tide_op_def tide_op_##row = {.name = name_,                                                                  \
                                        .domain = "ai.onnx.preview.training",                                           \
                                        .since = 1,                                                                     \
+                                       .attrs = TIDE_ATTRS(__VA_ARGS__),                                               \
                                        .min_inputs = 4 + n_states_,                                                    \
                                        .max_inputs = 0,                                                                \
                                        .min_outputs = 1 + n_states_,                                                   \
@@ -148,6 +149,9 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
                                        .family = &row##_family,                                                        \
                                        .infer = infer,                                                                 \
                                        .run = run};
-ROW(adagrad, "Adagrad", 1)
-ROW(adam, "Adam", 2)
-ROW(momentum, "Momentum", 1)
+ROW(adagrad, "Adagrad", 1, TIDE_ATTR(FLOAT, "decay_factor"), TIDE_ATTR(FLOAT, "epsilon"),
+    TIDE_ATTR(FLOAT, "norm_coefficient"))
+ROW(adam, "Adam", 2, TIDE_ATTR(FLOAT, "alpha"), TIDE_ATTR(FLOAT, "beta"), TIDE_ATTR(FLOAT, "epsilon"),
+    TIDE_ATTR(FLOAT, "norm_coefficient"), TIDE_ATTR(FLOAT, "norm_coefficient_post"))
+ROW(momentum, "Momentum", 1, TIDE_ATTR(FLOAT, "alpha"), TIDE_ATTR(FLOAT, "beta"), TIDE_ATTR(STRING, "mode"),
+    TIDE_ATTR(FLOAT, "norm_coefficient"))

@@ -170,19 +170,22 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_pad_2 = {.name = "Pad",
-                                   .domain = "",
-                                   .since = 2,
-                                   .until = 10,
-                                   .min_inputs = 1,
-                                   .max_inputs = 1,
-                                   .min_outputs = 1,
-                                   .max_outputs = 1,
-                                   .infer = infer,
-                                   .run = run};
+const tide_op_def tide_op_pad_2 = {
+    .name = "Pad",
+    .domain = "",
+    .since = 2,
+    .until = 10,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "mode"), TIDE_ATTR(FLOAT, "value"), TIDE_ATTR(INTS, "pads")),
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .run = run};
 const tide_op_def tide_op_pad_11 = {.name = "Pad",
                                     .domain = "",
                                     .since = 11,
+                                    .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "mode")),
                                     .min_inputs = 2,
                                     .max_inputs = 4,
                                     .min_outputs = 1,

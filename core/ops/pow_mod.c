@@ -101,16 +101,18 @@ static tide_status pow_run(const tide_kernel *k, const tide_kernel_args *a, tide
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_pow = {.name = "Pow",
-                                 .domain = "",
-                                 .since = 1,
-                                 .inplace_inputs = 3u,
-                                 .min_inputs = 2,
-                                 .max_inputs = 2,
-                                 .min_outputs = 1,
-                                 .max_outputs = 1,
-                                 .infer = pow_infer,
-                                 .run = pow_run};
+const tide_op_def tide_op_pow = {
+    .name = "Pow",
+    .domain = "",
+    .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis", .until = 6), TIDE_ATTR(INT, "broadcast", .until = 6)),
+    .inplace_inputs = 3u,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = pow_infer,
+    .run = pow_run};
 
 // ---- Mod ----
 
@@ -176,6 +178,7 @@ static tide_status mod_run(const tide_kernel *k, const tide_kernel_args *a, tide
 const tide_op_def tide_op_mod = {.name = "Mod",
                                  .domain = "",
                                  .since = 10,
+                                 .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "fmod")),
                                  .inplace_inputs = 3u,
                                  .min_inputs = 2,
                                  .max_inputs = 2,

@@ -362,19 +362,25 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     return TIDE_OK;
 }
 
-#define OP_DEF(row_name, text, inputs, outputs)                                                                        \
-    const tide_op_def tide_op_##row_name = {.name = text,                                                              \
-                                            .domain = "",                                                              \
-                                            .since = 7,                                                                \
-                                            .min_inputs = 3,                                                           \
-                                            .max_inputs = inputs,                                                      \
-                                            .min_outputs = 0,                                                          \
-                                            .max_outputs = outputs,                                                    \
-                                            .infer = infer,                                                            \
-                                            .work = work,                                                              \
-                                            .prepare = prepare,                                                        \
-                                            .destroy = destroy,                                                        \
-                                            .run = run};
-OP_DEF(rnn, "RNN", H0 + 1, 2)
-OP_DEF(gru, "GRU", H0 + 1, 2)
-OP_DEF(lstm, "LSTM", N_INPUTS, 3)
+/// `own_attr`: the attribute that this one has alone.
+#define OP_DEF(row_name, text, inputs, outputs, own_attr)                                                              \
+    const tide_op_def tide_op_##row_name = {                                                                           \
+        .name = text,                                                                                                  \
+        .domain = "",                                                                                                  \
+        .since = 7,                                                                                                    \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(FLOATS, "activation_alpha"), TIDE_ATTR(FLOATS, "activation_beta"),               \
+                            TIDE_ATTR(STRINGS, "activations"), TIDE_ATTR(FLOAT, "clip"),                               \
+                            TIDE_ATTR(STRING, "direction"), TIDE_ATTR(INT, "hidden_size"),                             \
+                            TIDE_ATTR(INT, "layout", .since = 14), TIDE_ATTR(INT, own_attr)),                          \
+        .min_inputs = 3,                                                                                               \
+        .max_inputs = inputs,                                                                                          \
+        .min_outputs = 0,                                                                                              \
+        .max_outputs = outputs,                                                                                        \
+        .infer = infer,                                                                                                \
+        .work = work,                                                                                                  \
+        .prepare = prepare,                                                                                            \
+        .destroy = destroy,                                                                                            \
+        .run = run};
+OP_DEF(rnn, "RNN", H0 + 1, 2, NULL)
+OP_DEF(gru, "GRU", H0 + 1, 2, "linear_before_reset")
+OP_DEF(lstm, "LSTM", N_INPUTS, 3, "input_forget")

@@ -259,11 +259,13 @@ UINT_REDUCE(u64, uint64_t, UINT64_MAX)
         ROW_OF(name, I8, i8), ROW_OF(name, I16, i16), ROW_OF(name, I32, i32), ROW_OF(name, I64, i64),                  \
         ROW_OF(name, U8, u8), ROW_OF(name, U16, u16), ROW_OF(name, U32, u32), ROW_OF(name, U64, u64)
 
-#define OP_DEF(row_name, text, since_version, until_version, n_inputs, base)                                           \
+#define OP_DEF(row_name, text, since_version, until_version, n_inputs, base, attr, attr_type)                          \
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .attrs =                                                                   \
+                                                TIDE_ATTRS(TIDE_ATTR(INT, "keepdims"), TIDE_ATTR(attr_type, attr)),    \
                                             .min_inputs = 1,                                                           \
                                             .max_inputs = n_inputs,                                                    \
                                             .min_outputs = 1,                                                          \
@@ -274,8 +276,8 @@ UINT_REDUCE(u64, uint64_t, UINT64_MAX)
 /// One line per operator: kernel, name in ONNX, opset in which `axes` became an operand.
 #define REDUCE_OP(name, text, operand_since)                                                                           \
     static const reduce_family name##_family = {.axes_operand_since = operand_since, .rows = {ROWS_OF(name)}};         \
-    OP_DEF(reduce_##name##_attr, text, 1, operand_since - 1, 1, name)                                                  \
-    OP_DEF(reduce_##name, text, operand_since, 0, 2, name)
+    OP_DEF(reduce_##name##_attr, text, 1, operand_since - 1, 1, name, "axes", INTS)                                    \
+    OP_DEF(reduce_##name, text, operand_since, 0, 2, name, "noop_with_empty_axes", INT)
 
 REDUCE_OP(sum, "ReduceSum", 13)
 REDUCE_OP(mean, "ReduceMean", 18)

@@ -7,7 +7,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/text.h"
-#include "core/ops/attr_types.h"
+#include "core/ops/attr_check.h"
 #include "core/ops/bounds.h"
 #include "core/ops/op_list.h"
 #include "core/ops/ops.h"
@@ -190,7 +190,7 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
         const tide_op_def *d = tide_op_find(n->domain, n->op_type, n->opset);
         if (d == NULL) return fail_missing(n, err);
         TIDE_TRY(check_arity(n, d, err));
-        TIDE_TRY(tide_op_check_attrs(n, err));
+        TIDE_TRY(tide_op_check_attrs(n, d, err));
         n->def = d;
         n->rule = tide_op_bound;
     }

@@ -583,11 +583,12 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     return TIDE_OK;
 }
 
-#define OP_DEF(row_name, text, since_version, until_version, least_inputs, most_inputs)                                \
+#define OP_DEF(row_name, text, since_version, until_version, least_inputs, most_inputs, op_attrs)                      \
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .attrs = op_attrs,                                                         \
                                             .min_inputs = least_inputs,                                                \
                                             .max_inputs = most_inputs,                                                 \
                                             .min_outputs = 1,                                                          \
@@ -596,7 +597,12 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
                                             .prepare = prepare,                                                        \
                                             .destroy = destroy,                                                        \
                                             .run = run};
-OP_DEF(upsample_7, "Upsample", 7, 8, 1, 1)
-OP_DEF(upsample_9, "Upsample", 9, 9, 2, 2)
-OP_DEF(resize_10, "Resize", 10, 10, 2, 2)
-OP_DEF(resize_11, "Resize", 11, 0, 1, 4)
+OP_DEF(upsample_7, "Upsample", 7, 8, 1, 1, TIDE_ATTRS(TIDE_ATTR(STRING, "mode"), TIDE_ATTR(FLOATS, "scales")))
+OP_DEF(upsample_9, "Upsample", 9, 9, 2, 2, TIDE_ATTRS(TIDE_ATTR(STRING, "mode")))
+OP_DEF(resize_10, "Resize", 10, 10, 2, 2, TIDE_ATTRS(TIDE_ATTR(STRING, "mode")))
+OP_DEF(resize_11, "Resize", 11, 0, 1, 4,
+       TIDE_ATTRS(TIDE_ATTR(STRING, "mode"), TIDE_ATTR(STRING, "coordinate_transformation_mode"),
+                  TIDE_ATTR(FLOAT, "cubic_coeff_a"), TIDE_ATTR(INT, "exclude_outside"),
+                  TIDE_ATTR(FLOAT, "extrapolation_value"), TIDE_ATTR(STRING, "nearest_mode"),
+                  TIDE_ATTR(INT, "antialias", .since = 18), TIDE_ATTR(INTS, "axes", .since = 18),
+                  TIDE_ATTR(STRING, "keep_aspect_ratio_policy", .since = 18)))

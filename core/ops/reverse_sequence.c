@@ -50,6 +50,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_reverse_sequence = {.name = "ReverseSequence",
                                               .domain = "",
                                               .since = 10,
+                                              .attrs =
+                                                  TIDE_ATTRS(TIDE_ATTR(INT, "batch_axis"), TIDE_ATTR(INT, "time_axis")),
                                               .min_inputs = 2,
                                               .max_inputs = 2,
                                               .min_outputs = 1,

@@ -72,6 +72,7 @@ const tide_op_def tide_op_rms_norm = {
     .domain = "",
     .name = "RMSNormalization",
     .since = 23,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(FLOAT, "epsilon"), TIDE_ATTR(INT, "stash_type")),
     .inplace_inputs = 1u << 0,
     .min_inputs = 2,
     .max_inputs = 2,

@@ -193,16 +193,20 @@ static tide_status align_run(const tide_kernel *k, const tide_kernel_args *a, ti
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_roi_align = {.name = "RoiAlign",
-                                       .domain = "",
-                                       .since = 10,
-                                       .min_inputs = 3,
-                                       .max_inputs = 3,
-                                       .min_outputs = 1,
-                                       .max_outputs = 1,
-                                       .infer = align_infer,
-                                       .work = align_work,
-                                       .run = align_run};
+const tide_op_def tide_op_roi_align = {
+    .name = "RoiAlign",
+    .domain = "",
+    .since = 10,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "mode"), TIDE_ATTR(INT, "output_height"), TIDE_ATTR(INT, "output_width"),
+                        TIDE_ATTR(INT, "sampling_ratio"), TIDE_ATTR(FLOAT, "spatial_scale"),
+                        TIDE_ATTR(STRING, "coordinate_transformation_mode", .since = 16)),
+    .min_inputs = 3,
+    .max_inputs = 3,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = align_infer,
+    .work = align_work,
+    .run = align_run};
 
 // ---- MaxRoiPool ----
 
@@ -261,13 +265,15 @@ static tide_status pool_run(const tide_kernel *k, const tide_kernel_args *a, tid
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_max_roi_pool = {.name = "MaxRoiPool",
-                                          .domain = "",
-                                          .since = 1,
-                                          .min_inputs = 2,
-                                          .max_inputs = 2,
-                                          .min_outputs = 1,
-                                          .max_outputs = 1,
-                                          .infer = pool_infer,
-                                          .work = pool_work,
-                                          .run = pool_run};
+const tide_op_def tide_op_max_roi_pool = {
+    .name = "MaxRoiPool",
+    .domain = "",
+    .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, "pooled_shape"), TIDE_ATTR(FLOAT, "spatial_scale")),
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = pool_infer,
+    .work = pool_work,
+    .run = pool_run};

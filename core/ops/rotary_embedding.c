@@ -101,6 +101,8 @@ const tide_op_def tide_op_rotary_embedding = {
     .domain = "",
     .name = "RotaryEmbedding",
     .since = 23,
+    .attrs =
+        TIDE_ATTRS(TIDE_ATTR(INT, "interleaved"), TIDE_ATTR(INT, "num_heads"), TIDE_ATTR(INT, "rotary_embedding_dim")),
     .inplace_inputs = 1u << X,
     .min_inputs = 3,
     .max_inputs = 4,

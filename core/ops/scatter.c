@@ -117,6 +117,7 @@ static tide_status scatter_nd_run(const tide_kernel *k, const tide_kernel_args *
 const tide_op_def tide_op_scatter_nd = {.name = "ScatterND",
                                         .domain = "",
                                         .since = 11,
+                                        .attrs = TIDE_ATTRS(TIDE_ATTR(STRING, "reduction", .since = 16)),
                                         .inplace_inputs = 1u << 0,
                                         .min_inputs = 3,
                                         .max_inputs = 3,
@@ -169,16 +170,18 @@ static tide_status scatter_elements_run(const tide_kernel *k, const tide_kernel_
 }
 
 #define OP_DEF(row_name, text, since_version, until_version)                                                           \
-    const tide_op_def tide_op_##row_name = {.name = text,                                                              \
-                                            .domain = "",                                                              \
-                                            .since = since_version,                                                    \
-                                            .until = until_version,                                                    \
-                                            .inplace_inputs = 1u << 0,                                                 \
-                                            .min_inputs = 3,                                                           \
-                                            .max_inputs = 3,                                                           \
-                                            .min_outputs = 1,                                                          \
-                                            .max_outputs = 1,                                                          \
-                                            .infer = scatter_elements_infer,                                           \
-                                            .run = scatter_elements_run};
+    const tide_op_def tide_op_##row_name = {                                                                           \
+        .name = text,                                                                                                  \
+        .domain = "",                                                                                                  \
+        .since = since_version,                                                                                        \
+        .until = until_version,                                                                                        \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(STRING, "reduction", .since = 16)),                      \
+        .inplace_inputs = 1u << 0,                                                                                     \
+        .min_inputs = 3,                                                                                               \
+        .max_inputs = 3,                                                                                               \
+        .min_outputs = 1,                                                                                              \
+        .max_outputs = 1,                                                                                              \
+        .infer = scatter_elements_infer,                                                                               \
+        .run = scatter_elements_run};
 OP_DEF(scatter_9, "Scatter", 9, 10)
 OP_DEF(scatter_elements, "ScatterElements", 11, 0)

@@ -32,16 +32,18 @@ static tide_status shape_run(const tide_kernel *k, const tide_kernel_args *a, ti
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_shape = {.name = "Shape",
-                                   .domain = "",
-                                   .since = 1,
-                                   .flags = TIDE_OP_SHAPE_ONLY,
-                                   .min_inputs = 1,
-                                   .max_inputs = 1,
-                                   .min_outputs = 1,
-                                   .max_outputs = 1,
-                                   .infer = shape_infer,
-                                   .run = shape_run};
+const tide_op_def tide_op_shape = {
+    .name = "Shape",
+    .domain = "",
+    .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "end", .since = 15), TIDE_ATTR(INT, "start", .since = 15)),
+    .flags = TIDE_OP_SHAPE_ONLY,
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = shape_infer,
+    .run = shape_run};
 
 static tide_status size_infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, TIDE_I64, 0, NULL, err);

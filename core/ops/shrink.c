@@ -29,6 +29,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_shrink = {.name = "Shrink",
                                     .domain = "",
                                     .since = 9,
+                                    .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "bias"), TIDE_ATTR(FLOAT, "lambd")),
                                     .inplace_inputs = 1u,
                                     .min_inputs = 1,
                                     .max_inputs = 1,

@@ -109,6 +109,7 @@ static tide_status run_skip(const tide_kernel *k, const tide_kernel_args *args, 
     const tide_op_def tide_op_##row = {.domain = "com.microsoft",                                                      \
                                        .name = name_,                                                                  \
                                        .since = 1,                                                                     \
+                                       .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "epsilon")),                               \
                                        .inplace_inputs = 1u << 0 | 1u << 1,                                            \
                                        .min_inputs = 3,                                                                \
                                        .max_inputs = max_inputs_,                                                      \
@@ -221,6 +222,7 @@ const tide_op_def tide_op_embed_layer_norm = {
     .domain = "com.microsoft",
     .name = "EmbedLayerNormalization",
     .since = 1,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(FLOAT, "epsilon"), TIDE_ATTR(INT, "mask_index_type")),
     .min_inputs = 1, // and those that inference asks for: optional ones stand between them
     .max_inputs = 9,
     .min_outputs = 1,

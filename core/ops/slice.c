@@ -148,17 +148,19 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
     return TIDE_OK;
 }
 
-const tide_op_def tide_op_slice_1 = {.name = "Slice",
-                                     .domain = "",
-                                     .since = 1,
-                                     .until = 9,
-                                     .min_inputs = 1,
-                                     .max_inputs = 1,
-                                     .min_outputs = 1,
-                                     .max_outputs = 1,
-                                     .infer = infer,
-                                     .alias = alias,
-                                     .run = run};
+const tide_op_def tide_op_slice_1 = {
+    .name = "Slice",
+    .domain = "",
+    .since = 1,
+    .until = 9,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, "axes"), TIDE_ATTR(INTS, "ends"), TIDE_ATTR(INTS, "starts")),
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .alias = alias,
+    .run = run};
 const tide_op_def tide_op_slice_10 = {.name = "Slice",
                                       .domain = "",
                                       .since = 10,

@@ -114,6 +114,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
         .name = name_,                                                                                                 \
         .since = since_,                                                                                               \
         .until = until_,                                                                                               \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis")),                                                                   \
         .inplace_inputs = 1u << 0,                                                                                     \
         .min_inputs = 1,                                                                                               \
         .max_inputs = 1,                                                                                               \

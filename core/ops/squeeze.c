@@ -65,11 +65,12 @@ static tide_status unsqueeze_infer(const tide_infer *x, tide_error *err) {
     return tide_op_set_out(x, 0, x->in[0].dtype, rank, dims, err);
 }
 
-#define OP_DEF(row_name, text, since_version, until_version, n_inputs, infer_fn)                                       \
+#define OP_DEF(row_name, text, since_version, until_version, n_inputs, infer_fn, attr)                                 \
     const tide_op_def tide_op_##row_name = {.name = text,                                                              \
                                             .domain = "",                                                              \
                                             .since = since_version,                                                    \
                                             .until = until_version,                                                    \
+                                            .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, attr)),                                \
                                             .flags = TIDE_OP_VIEW,                                                     \
                                             .inplace_inputs = 1u,                                                      \
                                             .min_inputs = 1,                                                           \
@@ -78,7 +79,7 @@ static tide_status unsqueeze_infer(const tide_infer *x, tide_error *err) {
                                             .max_outputs = 1,                                                          \
                                             .infer = infer_fn,                                                         \
                                             .run = tide_data_run_view};
-OP_DEF(squeeze_1, "Squeeze", 1, 12, 1, squeeze_infer)
-OP_DEF(squeeze_13, "Squeeze", 13, 0, 2, squeeze_infer)
-OP_DEF(unsqueeze_1, "Unsqueeze", 1, 12, 1, unsqueeze_infer)
-OP_DEF(unsqueeze_13, "Unsqueeze", 13, 0, 2, unsqueeze_infer)
+OP_DEF(squeeze_1, "Squeeze", 1, 12, 1, squeeze_infer, "axes")
+OP_DEF(squeeze_13, "Squeeze", 13, 0, 2, squeeze_infer, NULL)
+OP_DEF(unsqueeze_1, "Unsqueeze", 1, 12, 1, unsqueeze_infer, "axes")
+OP_DEF(unsqueeze_13, "Unsqueeze", 13, 0, 2, unsqueeze_infer, NULL)

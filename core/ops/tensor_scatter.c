@@ -76,6 +76,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
 const tide_op_def tide_op_tensor_scatter = {.name = "TensorScatter",
                                             .domain = "",
                                             .since = 24,
+                                            .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(STRING, "mode")),
                                             .inplace_inputs = 1u << CACHE,
                                             .min_inputs = 2,
                                             .max_inputs = 3,

@@ -145,13 +145,18 @@ static double work(const tide_infer *x) {
     return (double)tide_op_numel(&x->in[0].shape) * (double)n * skips;
 }
 
-const tide_op_def tide_op_tfidf_vectorizer = {.name = "TfIdfVectorizer",
-                                              .domain = "",
-                                              .since = 9,
-                                              .min_inputs = 1,
-                                              .max_inputs = 1,
-                                              .min_outputs = 1,
-                                              .max_outputs = 1,
-                                              .infer = infer,
-                                              .work = work,
-                                              .run = run};
+const tide_op_def tide_op_tfidf_vectorizer = {
+    .name = "TfIdfVectorizer",
+    .domain = "",
+    .since = 9,
+    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "max_gram_length"), TIDE_ATTR(INT, "max_skip_count"),
+                        TIDE_ATTR(INT, "min_gram_length"), TIDE_ATTR(STRING, "mode"), TIDE_ATTR(INTS, "ngram_counts"),
+                        TIDE_ATTR(INTS, "ngram_indexes"), TIDE_ATTR(INTS, "pool_int64s"),
+                        TIDE_ATTR(STRINGS, "pool_strings"), TIDE_ATTR(FLOATS, "weights")),
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .min_outputs = 1,
+    .max_outputs = 1,
+    .infer = infer,
+    .work = work,
+    .run = run};

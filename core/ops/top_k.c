@@ -132,11 +132,12 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
     return TIDE_OK;
 }
 
-#define ROW(row, since_, until_, n_in)                                                                                 \
+#define ROW(row, since_, until_, n_in, ...)                                                                            \
     const tide_op_def tide_op_##row = {.name = "TopK",                                                                 \
                                        .domain = "",                                                                   \
                                        .since = since_,                                                                \
                                        .until = until_,                                                                \
+                                       .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), __VA_ARGS__),                       \
                                        .min_inputs = n_in,                                                             \
                                        .max_inputs = n_in,                                                             \
                                        .min_outputs = 1,                                                               \
@@ -145,5 +146,5 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
                                        .work = work,                                                                   \
                                        .prepare = prepare,                                                             \
                                        .run = run};
-ROW(top_k_1, 1, 9, 1)
-ROW(top_k_10, 10, 0, 2)
+ROW(top_k_1, 1, 9, 1, TIDE_ATTR(INT, "k"))
+ROW(top_k_10, 10, 0, 2, TIDE_ATTR(INT, "largest", .since = 11), TIDE_ATTR(INT, "sorted", .since = 11))

@@ -67,6 +67,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_transpose = {.name = "Transpose",
                                        .domain = "",
                                        .since = 1,
+                                       .attrs = TIDE_ATTRS(TIDE_ATTR(INTS, "perm")),
                                        .min_inputs = 1,
                                        .max_inputs = 1,
                                        .min_outputs = 1,

@@ -39,6 +39,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_trilu = {.name = "Trilu",
                                    .domain = "",
                                    .since = 14,
+                                   .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "upper")),
                                    .inplace_inputs = 1u,
                                    .min_inputs = 1,
                                    .max_inputs = 2,

@@ -167,6 +167,7 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *a, tide_err
 const tide_op_def tide_op_unique = {.name = "Unique",
                                     .domain = "",
                                     .since = 11,
+                                    .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(INT, "sorted")),
                                     .min_inputs = 1,
                                     .max_inputs = 1,
                                     .min_outputs = 1,

@@ -44,6 +44,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
     const tide_op_def tide_op_##row = {.name = name_,                                                                  \
                                        .domain = "",                                                                   \
                                        .since = 17,                                                                    \
+                                       .attrs =                                                                        \
+                                           TIDE_ATTRS(TIDE_ATTR(INT, "output_datatype"), TIDE_ATTR(INT, "periodic")),  \
                                        .min_inputs = 1,                                                                \
                                        .max_inputs = 1,                                                                \
                                        .min_outputs = 1,                                                               \

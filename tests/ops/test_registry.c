@@ -114,7 +114,6 @@ static void test_resolve_holds_attributes_to_their_types(void **state) {
         {"Transpose", "perm", TIDE_ATTR_INT, 0, "must be a list of integers"},
         {"DepthToSpace", "mode", TIDE_ATTR_INT, 0, "must be a string"},
         {"ConstantOfShape", "value", TIDE_ATTR_FLOAT, 0, "attribute 'value' is a number, must be a tensor"},
-        {"Relu", "unheard_of", TIDE_ATTR_STRING, 0, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tide_graph *g = one_node(rows[i].op, "", 13, 1, 1);
@@ -126,6 +125,72 @@ static void test_resolve_holds_attributes_to_their_types(void **state) {
         if (rows[i].says != NULL) assert_text_has(err.msg, "'the_node'");
         tide_graph_destroy(g);
     }
+}
+
+/// An attribute that the operator does not have, or not in this version, would be passed over in silence.
+static void test_resolve_refuses_attributes_that_are_not_the_operators(void **state) {
+    (void)state;
+    static const struct {
+        const char *op, *domain, *name;
+        int opset;
+        size_t n_in;
+        const char *says, *hint; ///< NULL: it is taken
+    } rows[] = {
+        {"Softmax", "", "axiss", 13, 1, "Softmax 'the_node': the operator has no attribute 'axiss'", "is 'axis'"},
+        {"Conv", "", "stride", 11, 2, "the operator has no attribute 'stride'", "the nearest that it has is 'strides'"},
+        {"Gemm", "", "zzyzx", 11, 3, "no attribute 'zzyzx'", "it has: alpha, beta, transA, transB"},
+        {"Relu", "", "unheard_of", 13, 1, "no attribute 'unheard_of'", "it has none in opset 13"},
+        {"Relu", "", "", 13, 1, "no attribute ''", "it has none"},
+        {"GRU", "", "input_forget", 14, 3, "no attribute 'input_forget'", ""}, // an LSTM has it
+        {"QuickGelu", "com.microsoft", "alph", 1, 1, "no attribute 'alph'", "'alpha'"},
+        {"FastGelu", "com.microsoft", "alpha", 1, 1, "no attribute 'alpha'", "it has none"},
+        // Of another version of the row, then of another row.
+        {"MaxPool", "", "dilations", 9, 1, "attribute 'dilations' is there from opset 10, the node is of opset 9",
+         "later"},
+        {"MaxPool", "", "dilations", 10, 1, NULL, NULL},
+        {"Add", "", "broadcast", 7, 2, "attribute 'broadcast' is there up to opset 6, the node is of opset 7",
+         "earlier"},
+        {"Add", "", "broadcast", 6, 2, NULL, NULL},
+        {"Squeeze", "", "axes", 13, 1, "attribute 'axes' is there up to opset 12, the node is of opset 13", "earlier"},
+        {"ReduceMax", "", "noop_with_empty_axes", 17, 1, "is there from opset 18, the node is of opset 17", "later"},
+        {"DFT", "", "axis", 20, 1, "attribute 'axis' is there up to opset 19, the node is of opset 20", "earlier"},
+        // What every node may have.
+        {"Relu", "", "__note", 13, 1, NULL, NULL},
+        {"Relu", "", "_note", 13, 1, "no attribute '_note'", ""},
+        {"Relu", "", "consumed_inputs", 5, 1, NULL, NULL},
+        {"Relu", "", "consumed_inputs", 6, 1, "no attribute 'consumed_inputs'", "it has none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        tide_graph *g = one_node(rows[i].op, rows[i].domain, rows[i].opset, rows[i].n_in, 1);
+        tide_error err = TIDE_ERROR_INIT;
+        tide_attr a = {.name = tide_host_strdup(rows[i].name), .type = TIDE_ATTR_INT};
+        const bool is_list = strcmp(rows[i].name, "dilations") == 0;
+        if (is_list) a.type = TIDE_ATTR_INTS;
+        assert_tide_ok(tide_graph_add_attr(g, 0, &a, &err), &err);
+        assert_tide_status(tide_ops_resolve(g, &err), rows[i].says == NULL ? TIDE_OK : TIDE_ERR_BAD_INPUT);
+        if (rows[i].says != NULL) assert_text_has(err.msg, rows[i].says);
+        if (rows[i].says != NULL) assert_text_has(err.hint, rows[i].hint);
+        tide_graph_destroy(g);
+    }
+}
+
+/// Lists of attributes are well-formed: names once, versions that the row serves, and the list ends.
+static void test_declared_attributes_are_sound(void **state) {
+    (void)state;
+    const tide_op_def *const *t;
+    const size_t n = tide_op_table(&t);
+    size_t n_attrs = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (const tide_attr_def *a = t[i]->attrs; a != NULL && a->name != NULL; a++, n_attrs++) {
+            if (a->since != 0 && (a->since <= t[i]->since || (t[i]->until != 0 && a->since > t[i]->until)))
+                fail_msg("%s: '%s' begins outside of what the row serves", t[i]->name, a->name);
+            if (a->until != 0 && (a->until < t[i]->since || (t[i]->until != 0 && a->until >= t[i]->until)))
+                fail_msg("%s: '%s' ends outside of what the row serves", t[i]->name, a->name);
+            for (const tide_attr_def *b = t[i]->attrs; b < a; b++)
+                if (strcmp(a->name, b->name) == 0) fail_msg("%s has '%s' twice", t[i]->name, a->name);
+        }
+    }
+    assert_true(n_attrs > 200);
 }
 
 static void test_resolve_sets_def(void **state) {
@@ -248,9 +313,14 @@ static void test_no_operators(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        tide_unit_test(test_table_is_sound),   tide_unit_test(test_find_by_opset),
-        tide_unit_test(test_own_operators),    tide_unit_test(test_no_operators),
-        tide_unit_test(test_resolve_says_why), tide_unit_test(test_resolve_holds_attributes_to_their_types),
+        tide_unit_test(test_table_is_sound),
+        tide_unit_test(test_find_by_opset),
+        tide_unit_test(test_own_operators),
+        tide_unit_test(test_no_operators),
+        tide_unit_test(test_resolve_says_why),
+        tide_unit_test(test_resolve_holds_attributes_to_their_types),
+        tide_unit_test(test_resolve_refuses_attributes_that_are_not_the_operators),
+        tide_unit_test(test_declared_attributes_are_sound),
         tide_unit_test(test_resolve_sets_def),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
