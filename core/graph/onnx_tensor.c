@@ -16,6 +16,7 @@
 #include "core/base/pages.h"
 #include "core/graph/import.h"
 #include "core/graph/onnx_internal.h"
+#include "core/tensor/dtype_foreign.h"
 
 // ---- external data ----
 //
@@ -218,16 +219,9 @@ tide_status tide__onnx_dtype(int32_t data_type, const char *label, tide_dtype *o
     // tide_dtype has ONNX's own numbers.
     *out = tide_dtype_size((tide_dtype)data_type) > 0 ? (tide_dtype)data_type : TIDE_DTYPE_UNDEFINED;
     if (*out != TIDE_DTYPE_UNDEFINED) return TIDE_OK;
-    static const struct {
-        int32_t value;
-        const char *name;
-    } known[] = {{8, "string"},          {14, "complex64"},  {15, "complex128"},     {17, "float8e4m3fn"},
-                 {18, "float8e4m3fnuz"}, {19, "float8e5m2"}, {20, "float8e5m2fnuz"}, {21, "uint4"},
-                 {22, "int4"},           {23, "float4e2m1"}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (known[i].value == data_type)
-            return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "'%s' has the element type %s", label, known[i].name);
-    }
+    const char *const foreign = tide_dtype_foreign_name(data_type);
+    if (foreign != NULL)
+        return TIDE_FAIL(err, TIDE_ERR_NOT_IMPLEMENTED, "'%s' has the element type %s", label, foreign);
     return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "'%s' has the unknown element type %" PRId32, label, data_type);
 }
 

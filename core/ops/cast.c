@@ -6,6 +6,7 @@
 // NaN becomes 0; integers that do not fit keep their low bits, as in numpy and C.
 #include "core/ops/data_util.h"
 #include "core/ops/op_util.h"
+#include "core/tensor/dtype_foreign.h"
 
 typedef void (*cast_fn)(void *out, const void *in, int64_t n);
 
@@ -95,6 +96,9 @@ static const cast_fn casts[TIDE_DTYPE_LIMIT][TIDE_DTYPE_LIMIT] = {
 };
 
 static tide_status cast_to(const tide_infer *x, int64_t to, tide_error *err) {
+    const char *const foreign = tide_dtype_foreign_name(to);
+    if (foreign != NULL)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED, "no conversion to the element type %s", foreign);
     if (to <= 0 || to >= TIDE_DTYPE_LIMIT || casts[x->in[0].dtype][to] == NULL)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED, "no conversion from %s to element type %lld (%s)",
                             tide_dtype_name(x->in[0].dtype), (long long)to, tide_dtype_name((tide_dtype)to));

@@ -31,7 +31,7 @@ REASONS = (
     (r"operator '([\w.]+)' of node '[^']*' is not implemented for opset (\d+)", "operator", lambda m: f"{m[1]} (opset {m[2]})"),
     (r"infer shapes: (\w+) '[^']*': the output size depends on the content of (\w+)", "a size that is known only while running",
      lambda m: f"{m[1]}: {m[2]}"),
-    (r"is not a tensor", "sequences and optionals", lambda m: ""),
+    (r"' is an? (sequence|optional|map)", "sequences and optionals", lambda m: ""),
     (r"has the element type string", "strings", lambda m: ""),
     (r"attribute 'type' of node '[^']*' is a type", "sequences and optionals", lambda m: ""),
     (r"(Dropout) '[^']*': training_mode is", "training", lambda m: m[1]),

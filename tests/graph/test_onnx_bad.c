@@ -342,7 +342,7 @@ static void test_nonsense(void **state) {
         {attr_tensor_missing, TIDE_ERR_BAD_INPUT, "attribute 'value' of node 'add' has no tensor"},
         {attr_of_function, TIDE_ERR_BAD_INPUT, "attribute 'axis' of node 'add' refers"},
         {sparse_initialiser, TIDE_ERR_NOT_IMPLEMENTED, "initialiser 'w' is a sparse tensor"},
-        {input_is_a_sequence, TIDE_ERR_NOT_IMPLEMENTED, "'x' is not a tensor"},
+        {input_is_a_sequence, TIDE_ERR_NOT_IMPLEMENTED, "'x' is a sequence"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         model_fixture m;
