@@ -13,6 +13,7 @@
 
 #include "core/base/assert.h"
 #include "core/graph/graph_internal.h"
+#include "core/graph/region.h"
 #include "core/graph/sizes.h"
 
 static bool has_known_size(const tide_value *v) {
@@ -168,23 +169,31 @@ tide_status tide__bound_value(tide_graph *g, uint32_t value_i, const tide__size 
 
 // ---- a node ----
 
+/// Numbers are followed back through so many nodes, one behind the other and all together, of so many operands: what
+/// shapes are made of comes of a few. Past it they can be anything.
+enum { MAX_DEPTH = 32, MAX_NODES = 256, MAX_OPERANDS = 256 };
+
 /// Room for the operands of one node, in and out.
 typedef struct room {
     tide_operand *operands; // [n]
     tide_shape *least;      // [n]
     tide_bound_state *state;
+    tide_intervals *numbers; // [n]; NULL: of more than MAX_OPERANDS operands nothing is followed
 } room;
 
 static void room_deinit(room *r) {
     tide_host_free(r->operands);
     tide_host_free(r->least);
     tide_host_free(r->state);
+    tide_host_free(r->numbers);
 }
 
 static tide_status make_room(room *r, size_t n, const tide_node *node, tide_error *err) {
     TIDE_TRY(TIDE_NEW(&r->operands, n + 1, err, "for the operands of '%s'", node->name));
     TIDE_TRY(TIDE_NEW(&r->least, n + 1, err, "for the operands of '%s'", node->name));
-    return TIDE_NEW(&r->state, n + 1, err, "for the operands of '%s'", node->name);
+    TIDE_TRY(TIDE_NEW(&r->state, n + 1, err, "for the operands of '%s'", node->name));
+    if (n > MAX_OPERANDS) return TIDE_OK;
+    return TIDE_NEW(&r->numbers, n + 1, err, "for the operands of '%s'", node->name);
 }
 
 /// Operators know a known operand by its data: a content of 0 bytes has some address too.
@@ -213,6 +222,73 @@ static void load(const tide_graph *g, tide_tensor *const *known, const tide_node
         o->data = content_of(g, known, n->inputs[k]);
 }
 
+/// What is asked about numbers: where contents are, and how far it may still go.
+typedef struct search {
+    const tide_graph *g;
+    tide_tensor *const *known;
+    size_t depth, n_nodes;
+} search;
+
+static tide_status load_all(search *s, const tide_node *n, room *r, tide_error *err);
+
+static tide_bounds question(const tide_node *n, const room *r) {
+    return (tide_bounds){.node = n,
+                         .in = r->operands,
+                         .least = r->least,
+                         .state = r->state,
+                         .in_numbers = r->numbers,
+                         .n_in = n->n_inputs,
+                         .out = r->operands + n->n_inputs,
+                         .out_least = r->least + n->n_inputs,
+                         .out_state = r->state + n->n_inputs,
+                         .out_numbers = r->numbers != NULL ? r->numbers + n->n_inputs : NULL,
+                         .n_out = n->n_outputs};
+}
+
+/// What the rule of the node that makes the value says of its numbers.
+static tide_status ask_producer(search *s, const tide_value *v, tide_intervals *out, tide_error *err) {
+    const tide_node *n = v->producer != TIDE_NO_NODE ? &s->g->nodes[v->producer] : NULL;
+    if (n == NULL || n->rule == NULL || n->dead || n->quant != NULL || tide_node_is_control(n)) return TIDE_OK;
+    if (s->depth >= MAX_DEPTH || s->n_nodes >= MAX_NODES) return TIDE_OK;
+    room r = {0};
+    s->depth++;
+    s->n_nodes++;
+    tide_status st = make_room(&r, n->n_inputs + n->n_outputs, n, err);
+    if (st == TIDE_OK) st = load_all(s, n, &r, err);
+    if (st == TIDE_OK && r.numbers != NULL) {
+        tide_bounds x = question(n, &r);
+        const tide_intervals *says = &x.out_numbers[v->producer_port];
+        if (n->rule(&x) && says->n == out->n && x.out[v->producer_port].dtype == v->dtype) *out = *says;
+    }
+    s->depth--;
+    room_deinit(&r);
+    return st;
+}
+
+/// Of operand `k`, whose size stands in `r`.
+static tide_status load_numbers(search *s, const tide_node *n, size_t k, room *r, tide_error *err) {
+    const tide_operand *o = &r->operands[k];
+    if (r->numbers == NULL) return TIDE_OK;
+    r->numbers[k] = (tide_intervals){.n = 0};
+    if (n->inputs[k] == TIDE_NO_VALUE || r->state[k] != TIDE_BOUND_SHAPE) return TIDE_OK;
+    if (!tide_shape_equal(&o->shape, &r->least[k])) return TIDE_OK;
+    const int64_t n_elements = (int64_t)(o->size_bytes / tide_dtype_size(o->dtype));
+    if (o->data != NULL) {
+        r->numbers[k] = tide_intervals_of(o->dtype, o->data, n_elements);
+        return TIDE_OK;
+    }
+    r->numbers[k] = tide_intervals_any(o->dtype, n_elements);
+    return r->numbers[k].n > 0 ? ask_producer(s, &s->g->values[n->inputs[k]], &r->numbers[k], err) : TIDE_OK;
+}
+
+static tide_status load_all(search *s, const tide_node *n, room *r, tide_error *err) {
+    for (size_t k = 0; k < n->n_inputs; k++) {
+        load(s->g, s->known, n, k, r);
+        TIDE_TRY(load_numbers(s, n, k, r, err));
+    }
+    return TIDE_OK;
+}
+
 static tide_status bound_outputs(tide_graph *g, tide_node *n, const room *r, tide_error *err) {
     for (size_t k = 0; k < n->n_outputs; k++) {
         const size_t at = n->n_inputs + k;
@@ -226,17 +302,10 @@ static tide_status bound_outputs(tide_graph *g, tide_node *n, const room *r, tid
 tide_status tide__bound_node(tide_graph *g, tide_node *n, tide_tensor *const *known, tide_error *err) {
     room r = {0};
     tide_status st = make_room(&r, n->n_inputs + n->n_outputs, n, err);
+    search all = {.g = g, .known = known};
+    if (st == TIDE_OK) st = load_all(&all, n, &r, err);
     if (st == TIDE_OK) {
-        for (size_t k = 0; k < n->n_inputs; k++) load(g, known, n, k, &r);
-        tide_bounds x = {.node = n,
-                         .in = r.operands,
-                         .least = r.least,
-                         .state = r.state,
-                         .n_in = n->n_inputs,
-                         .out = r.operands + n->n_inputs,
-                         .out_least = r.least + n->n_inputs,
-                         .out_state = r.state + n->n_inputs,
-                         .n_out = n->n_outputs};
+        tide_bounds x = question(n, &r);
         const bool is_known = n->rule != NULL && n->rule(&x);
         for (size_t k = 0; k < n->n_outputs && !is_known; k++) {
             x.out_state[k] = TIDE_BOUND_NONE;

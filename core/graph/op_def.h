@@ -6,6 +6,7 @@
 #define TIDE_CORE_GRAPH_OP_DEF_H
 
 #include "core/graph/graph.h"
+#include "core/graph/intervals.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,13 +53,16 @@ typedef enum tide_bound_state {
 /// SHAPE and of no type.
 struct tide_bounds {
     const tide_node *node;
-    const tide_operand *in;        ///< [n_in]; data of constants alone
-    const tide_shape *least;       ///< [n_in] of inputs of state SHAPE
-    const tide_bound_state *state; ///< [n_in]
+    const tide_operand *in;           ///< [n_in]; data of constants alone
+    const tide_shape *least;          ///< [n_in] of inputs of state SHAPE
+    const tide_bound_state *state;    ///< [n_in]
+    const tide_intervals *in_numbers; ///< [n_in] between which its few whole numbers lie; of constants themselves
     size_t n_in;
     tide_operand *out;           ///< [n_out]; to be filled: type and shape …
     tide_shape *out_least;       ///< [n_out] … the least extents, 0 at first …
     tide_bound_state *out_state; ///< [n_out] … and what they are, NONE at first
+    tide_intervals
+        *out_numbers; ///< [n_out] the same of results: all that there can be at first, where the size is known
     size_t n_out;
     bool is_by_shapes;         ///< out: sizes follow from those of the operands and from constants alone
     bool is_scratch_by_shapes; ///< out: prepare() may be asked about the largest operands, without other contents

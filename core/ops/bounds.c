@@ -5,6 +5,7 @@
 //     by_infer      no extent of a result falls when one of an operand rises: what infer() says of the largest operands
 //                   is the bound, and what it says of the smallest ones the least extents
 //     elementwise   the same, but operands may differ by broadcasting: the largest of each extent
+//     by_numbers    as by_infer, of the largest and the smallest numbers that the size is made of (number_bounds.h)
 //     others        what the operator can choose: elements, boxes, a part of an axis
 #include "core/ops/bounds.h"
 
@@ -12,24 +13,10 @@
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "core/ops/bounds_util.h"
 #include "core/ops/data_util.h"
+#include "core/ops/number_bounds.h"
 #include "core/ops/op_util.h"
-
-static bool has_in(const tide_bounds *x, size_t k) { return k < x->n_in && tide_operand_present(&x->in[k]); }
-static bool has_shape(const tide_bounds *x, size_t k) {
-    return k < x->n_in && x->state[k] == TIDE_BOUND_SHAPE && tide_operand_present(&x->in[k]);
-}
-/// Its content is a constant, or there is nothing in it.
-static bool has_content(const tide_bounds *x, size_t k) { return has_shape(x, k) && x->in[k].data != NULL; }
-
-static void set_out(tide_bounds *x, size_t k, tide_dtype dtype, int32_t rank, const int64_t *most,
-                    const int64_t *least) {
-    if (k >= x->n_out || x->node->outputs[k] == TIDE_NO_VALUE) return;
-    x->out[k].dtype = dtype;
-    x->out[k].shape = tide_shape_make(rank, most);
-    x->out_least[k] = tide_shape_make(rank, least);
-    x->out_state[k] = TIDE_BOUND_SHAPE;
-}
 
 static void set_count(tide_bounds *x, tide_dtype dtype, int64_t n) {
     x->out[0].dtype = dtype;
@@ -93,6 +80,7 @@ static bool take_answer(tide_bounds *x, const tide_operand *in) {
 }
 
 static bool by_infer(tide_bounds *x) { return all_have_shapes(x) && take_answer(x, x->in); }
+static bool by_infer_or_numbers(tide_bounds *x) { return by_infer(x) || tide_bound_by_numbers(x); }
 
 /// As many elements as there are in operand 0, whose shape is not known.
 static bool as_many(tide_bounds *x) {
@@ -112,14 +100,15 @@ static bool same(tide_bounds *x) { return x->state[0] == TIDE_BOUND_COUNT ? as_m
 static bool rearranged(tide_bounds *x) {
     if (x->state[0] != TIDE_BOUND_COUNT) return by_infer(x);
     set_count(x, x->in[0].dtype, x->in[0].shape.dims[0]);
-    x->is_by_shapes = x->n_in == 1 || has_content(x, 1);
+    x->is_by_shapes = x->n_in == 1 || tide_bounds_has_content(x, 1);
     return true;
 }
 
 // ---- broadcasting ----
 
 static bool is_one(const tide_bounds *x, size_t k) {
-    return has_shape(x, k) && tide_op_numel(&x->in[k].shape) == 1 && tide_shape_equal(&x->in[k].shape, &x->least[k]);
+    return tide_bounds_has_shape(x, k) && tide_op_numel(&x->in[k].shape) == 1 &&
+           tide_shape_equal(&x->in[k].shape, &x->least[k]);
 }
 
 /// Of one operand only the number of elements is known, and the others have one element.
@@ -176,9 +165,9 @@ static bool elementwise(tide_bounds *x) {
 // ---- what an operator chooses ----
 
 static bool nonzero(tide_bounds *x) {
-    if (!has_shape(x, 0)) return false;
+    if (!tide_bounds_has_shape(x, 0)) return false;
     const int64_t rank = x->in[0].shape.rank;
-    set_out(x, 0, TIDE_I64, 2, (int64_t[]){rank, tide_op_numel(&x->in[0].shape)}, (int64_t[]){rank, 0});
+    tide_bounds_set(x, 0, TIDE_I64, 2, (int64_t[]){rank, tide_op_numel(&x->in[0].shape)}, (int64_t[]){rank, 0});
     return true;
 }
 
@@ -192,7 +181,9 @@ static bool read_axis(const tide_bounds *x, int32_t *axis) {
 
 static bool compress(tide_bounds *x) {
     int32_t axis;
-    if (!has_shape(x, 0) || !has_shape(x, 1) || x->in[1].shape.rank != 1 || !read_axis(x, &axis)) return false;
+    if (!tide_bounds_has_shape(x, 0) || !tide_bounds_has_shape(x, 1) || x->in[1].shape.rank != 1 ||
+        !read_axis(x, &axis))
+        return false;
     tide_shape most = x->in[0].shape, least = x->least[0];
     const int64_t numel = tide_op_numel(&most), wanted = x->in[1].shape.dims[0];
     if (axis < 0) {
@@ -202,13 +193,13 @@ static bool compress(tide_bounds *x) {
     }
     if (wanted < most.dims[axis]) most.dims[axis] = wanted;
     least.dims[axis] = 0;
-    set_out(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
+    tide_bounds_set(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
     return true;
 }
 
 static bool unique(tide_bounds *x) {
     int32_t axis;
-    if (!has_shape(x, 0) || !read_axis(x, &axis)) return false;
+    if (!tide_bounds_has_shape(x, 0) || !read_axis(x, &axis)) return false;
     tide_shape most = x->in[0].shape, least = x->least[0];
     int64_t n = tide_op_numel(&most), fewest = tide_op_numel(&least);
     if (axis >= 0) {
@@ -221,24 +212,26 @@ static bool unique(tide_bounds *x) {
     }
     const int64_t some = fewest > 0;
     x->is_scratch_by_shapes = true;
-    set_out(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
-    set_out(x, 1, TIDE_I64, 1, &n, &some);
-    set_out(x, 2, TIDE_I64, 1, &n, &fewest);
-    set_out(x, 3, TIDE_I64, 1, &n, &some);
+    tide_bounds_set(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
+    tide_bounds_set(x, 1, TIDE_I64, 1, &n, &some);
+    tide_bounds_set(x, 2, TIDE_I64, 1, &n, &fewest);
+    tide_bounds_set(x, 3, TIDE_I64, 1, &n, &some);
     return true;
 }
 
 static bool non_max_suppression(tide_bounds *x) {
-    if (!has_shape(x, 0) || !has_shape(x, 1) || x->in[0].shape.rank != 3 || x->in[1].shape.rank != 3) return false;
+    if (!tide_bounds_has_shape(x, 0) || !tide_bounds_has_shape(x, 1) || x->in[0].shape.rank != 3 ||
+        x->in[1].shape.rank != 3)
+        return false;
     const int64_t *boxes = x->in[0].shape.dims, *scores = x->in[1].shape.dims;
     int64_t each = boxes[1] < scores[2] ? boxes[1] : scores[2], n;
-    if (!has_in(x, 2)) each = 0; // no box at all is wanted
-    if (has_content(x, 2) && x->in[2].dtype == TIDE_I64 && x->in[2].size_bytes == sizeof(int64_t)) {
+    if (!tide_bounds_has_in(x, 2)) each = 0; // no box at all is wanted
+    if (tide_bounds_has_content(x, 2) && x->in[2].dtype == TIDE_I64 && x->in[2].size_bytes == sizeof(int64_t)) {
         const int64_t wanted = tide_data_load_i64(TIDE_I64, x->in[2].data, 0);
         if (wanted < each) each = wanted > 0 ? wanted : 0;
     }
     if (__builtin_mul_overflow(boxes[0], scores[1], &n) || __builtin_mul_overflow(n, each, &n)) return false;
-    set_out(x, 0, TIDE_I64, 2, (int64_t[]){n, 3}, (int64_t[]){0, 3});
+    tide_bounds_set(x, 0, TIDE_I64, 2, (int64_t[]){n, 3}, (int64_t[]){0, 3});
     x->is_scratch_by_shapes = true;
     return true;
 }
@@ -246,10 +239,10 @@ static bool non_max_suppression(tide_bounds *x) {
 static bool top_k(tide_bounds *x) {
     if (by_infer(x)) return true;
     int32_t axis;
-    const int64_t k = x->node->opset < 10 ? tide_node_attr_int(x->node, "k", -1)
-                      : has_content(x, 1) ? tide_data_load_i64(x->in[1].dtype, x->in[1].data, 0)
-                                          : -1;
-    if (!has_shape(x, 0) || x->in[0].shape.rank == 0) return false;
+    const int64_t k = x->node->opset < 10             ? tide_node_attr_int(x->node, "k", -1)
+                      : tide_bounds_has_content(x, 1) ? tide_data_load_i64(x->in[1].dtype, x->in[1].data, 0)
+                                                      : -1;
+    if (!tide_bounds_has_shape(x, 0) || x->in[0].shape.rank == 0) return false;
     if (tide_op_axis(x->node, tide_node_attr_int(x->node, "axis", -1), x->in[0].shape.rank, &axis, NULL) != TIDE_OK)
         return false;
     tide_shape most = x->in[0].shape, least = x->least[0];
@@ -257,8 +250,8 @@ static bool top_k(tide_bounds *x) {
     x->is_by_shapes = k >= 0;
     x->is_scratch_by_shapes = true;
     least.dims[axis] = 0;
-    set_out(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
-    set_out(x, 1, TIDE_I64, most.rank, most.dims, least.dims);
+    tide_bounds_set(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
+    tide_bounds_set(x, 1, TIDE_I64, most.rank, most.dims, least.dims);
     return true;
 }
 
@@ -273,8 +266,8 @@ static bool read_list(const tide_bounds *x, const char *attr, size_t operand, in
         for (size_t i = 0; i < *n; i++) out[i] = list[i];
         return true;
     }
-    if (!has_in(x, operand)) return true;
-    return has_content(x, operand) &&
+    if (!tide_bounds_has_in(x, operand)) return true;
+    return tide_bounds_has_content(x, operand) &&
            tide_op_read_ints(x->node, &x->in[operand], attr, TIDE_MAX_RANK, out, n, NULL) == TIDE_OK;
 }
 
@@ -304,7 +297,7 @@ static bool grows_with_axes(const tide_bounds *x) {
 }
 
 static bool slice(tide_bounds *x) {
-    if (!has_shape(x, 0)) return false;
+    if (!tide_bounds_has_shape(x, 0)) return false;
     if (grows_with_axes(x) && by_infer(x)) return true;
     int64_t axes[TIDE_MAX_RANK];
     size_t n = 0;
@@ -318,7 +311,7 @@ static bool slice(tide_bounds *x) {
             least.dims[axis] = 0;
         }
     }
-    set_out(x, 0, x->in[0].dtype, most->rank, most->dims, least.dims);
+    tide_bounds_set(x, 0, x->in[0].dtype, most->rank, most->dims, least.dims);
     return true;
 }
 
@@ -357,16 +350,44 @@ static bool reshape_to(const tide_bounds *x, const int64_t *want, int32_t rank, 
     return true;
 }
 
+/// The same by calculated extents, of which at most one is surely -1. False: an extent may mean several things.
+static bool reshape_by_numbers(const tide_bounds *x, tide_shape *most, tide_shape *least) {
+    const tide_intervals *to = tide_bounds_numbers(x, 1);
+    const bool keeps_zero = tide_node_attr_int(x->node, "allowzero", 0) != 0;
+    const int64_t numel = tide_op_numel(&x->in[0].shape);
+    int64_t others = 1, all = 1;
+    int32_t open = -1;
+    if (to->n == 0 || to->n > TIDE_MAX_RANK || x->in[1].shape.rank != 1) return false;
+    most->rank = least->rank = (int32_t)to->n;
+    for (int32_t d = 0; d < most->rank; d++) {
+        const bool is_open = to->least[d] == -1 && to->most[d] == -1;
+        if (is_open ? open >= 0 : to->least[d] < (keeps_zero ? 0 : 1)) return false;
+        most->dims[d] = to->most[d];
+        least->dims[d] = to->least[d];
+        if (is_open) open = d;
+        if (!is_open && to->least[d] > 1 && __builtin_mul_overflow(others, to->least[d], &others)) return false;
+    }
+    if (open >= 0) most->dims[open] = numel / others;
+    if (open >= 0) least->dims[open] = 0;
+    for (int32_t d = 0; d < most->rank; d++)
+        if (__builtin_mul_overflow(all, most->dims[d], &all)) return false;
+    return all <= numel; // else the number of elements says more than the extents
+}
+
 static bool reshape(tide_bounds *x) {
     int64_t want[TIDE_MAX_RANK];
     size_t rank = 0;
     tide_shape most = {.rank = 0}, least = {.rank = 0};
     if (x->state[0] == TIDE_BOUND_NONE) return false;
-    if (has_content(x, 1) &&
+    if (tide_bounds_has_content(x, 1) &&
         tide_op_read_ints(x->node, &x->in[1], "shape", TIDE_MAX_RANK, want, &rank, NULL) == TIDE_OK) {
         if (!reshape_to(x, want, (int32_t)rank, &most, &least)) return false;
-        set_out(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
+        tide_bounds_set(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
         x->is_by_shapes = true;
+        return true;
+    }
+    if (x->n_in > 1 && reshape_by_numbers(x, &most, &least)) {
+        tide_bounds_set(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
         return true;
     }
     set_count(x, x->in[0].dtype, tide_op_numel(&x->in[0].shape));
@@ -376,16 +397,16 @@ static bool reshape(tide_bounds *x) {
 /// Without axes it hangs on the extents which of them go.
 static bool squeeze(tide_bounds *x) {
     if (x->state[0] == TIDE_BOUND_COUNT) return rearranged(x);
-    const bool names_axes = tide_node_attr(x->node, "axes") != NULL || has_content(x, 1);
-    if (names_axes) return by_infer(x);
-    if (!has_shape(x, 0)) return false;
+    const bool names_axes = tide_node_attr(x->node, "axes") != NULL || tide_bounds_has_content(x, 1);
+    if (names_axes || tide_bounds_is_exact(x, 0)) return by_infer(x);
+    if (!tide_bounds_has_shape(x, 0)) return false;
     set_count(x, x->in[0].dtype, tide_op_numel(&x->in[0].shape));
     return true;
 }
 
 /// How many extents the result has hangs on the last extent of the indices.
 static bool gather_nd(tide_bounds *x) {
-    if (!has_shape(x, 0) || !has_shape(x, 1) || x->in[1].shape.rank == 0) return false;
+    if (!tide_bounds_has_shape(x, 0) || !tide_bounds_has_shape(x, 1) || x->in[1].shape.rank == 0) return false;
     const int32_t last = x->in[1].shape.rank - 1;
     return x->in[1].shape.dims[last] == x->least[1].dims[last] && by_infer(x);
 }
@@ -395,8 +416,8 @@ static bool split(tide_bounds *x) {
     int64_t sizes[TIDE_MAX_RANK];
     size_t n = 0;
     int32_t axis;
-    const bool by_attr = tide_node_attr(x->node, "split") != NULL, is_given = by_attr || has_in(x, 1);
-    if (!has_shape(x, 0) || x->in[0].shape.rank == 0 || x->n_out == 0) return false;
+    const bool by_attr = tide_node_attr(x->node, "split") != NULL, is_given = by_attr || tide_bounds_has_in(x, 1);
+    if (!tide_bounds_has_shape(x, 0) || x->in[0].shape.rank == 0 || x->n_out == 0) return false;
     if (tide_op_axis(x->node, tide_node_attr_int(x->node, "axis", 0), x->in[0].shape.rank, &axis, NULL) != TIDE_OK)
         return false;
     tide_shape most = x->in[0].shape, least = x->least[0];
@@ -407,7 +428,7 @@ static bool split(tide_bounds *x) {
         if (is_known && sizes[k] < 0) return false;
         most.dims[axis] = is_known ? sizes[k] : is_given ? extent : extent / n_parts + (extent % n_parts != 0);
         least.dims[axis] = is_known ? sizes[k] : 0;
-        set_out(x, k, x->in[0].dtype, most.rank, most.dims, least.dims);
+        tide_bounds_set(x, k, x->in[0].dtype, most.rank, most.dims, least.dims);
     }
     return true;
 }
@@ -428,7 +449,7 @@ static bool concat(tide_bounds *x) {
             least.dims[d] = d == axis ? least.dims[d] + s_least->dims[d] : 0;
         }
     }
-    set_out(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
+    tide_bounds_set(x, 0, x->in[0].dtype, most.rank, most.dims, least.dims);
     x->is_by_shapes = true;
     return true;
 }
@@ -436,8 +457,11 @@ static bool concat(tide_bounds *x) {
 /// Sizes that keep the proportions of the operand may be larger for a smaller one.
 static bool resize(tide_bounds *x) {
     const char *policy = tide_node_attr_string(x->node, "keep_aspect_ratio_policy", "stretch");
-    return strcmp(policy, "stretch") == 0 && by_infer(x);
+    return strcmp(policy, "stretch") == 0 && by_infer_or_numbers(x);
 }
+
+static bool range(tide_bounds *x) { return by_infer(x) || tide_bound_range(x); }
+static bool expand(tide_bounds *x) { return by_infer(x) || tide_bound_expand(x); }
 
 // ---- the table ----
 
@@ -454,16 +478,19 @@ static const rule rules[] = {
     {" Add And BitShift Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where "
      "Xor ",
      elementwise},
-    {" ArgMax ArgMin Attention AveragePool BatchNormalization BiasGelu CastLike Clip ConstantOfShape Conv ConvInteger "
+    {" ArgMax ArgMin Attention AveragePool BatchNormalization BiasGelu CastLike Clip Conv ConvInteger "
      "ConvTranspose CumSum DepthToSpace DequantizeLinear Det Dropout DynamicQuantizeLinear Einsum "
-     "EmbedLayerNormalization Expand EyeLike FastGelu Flatten FusedMatMul GRU Gather GatherElements Gemm "
+     "EmbedLayerNormalization EyeLike FastGelu Flatten FusedMatMul GRU Gather GatherElements Gemm "
      "GlobalAveragePool GlobalMaxPool GridSample Hardmax InstanceNormalization LRN LSTM LayerNormalization LogSoftmax "
-     "MatMul MatMulInteger MaxPool MaxRoiPool MeanVarianceNormalization OneHot PRelu Pad QLinearConv QLinearMatMul "
+     "MatMul MatMulInteger MaxPool MaxRoiPool MeanVarianceNormalization PRelu QLinearConv QLinearMatMul "
      "QuantizeLinear RMSNormalization RNN ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
      "ReduceMin ReduceProd ReduceSum ReduceSumSquare ReverseSequence RoiAlign RotaryEmbedding Scatter "
      "ScatterElements ScatterND Shape Size SkipLayerNormalization SkipSimplifiedLayerNormalization Softmax "
-     "SpaceToDepth TensorScatter Tile TransposeMatMul Trilu Upsample ",
+     "SpaceToDepth TensorScatter TransposeMatMul Trilu Upsample ",
      by_infer},
+    {" ConstantOfShape OneHot Pad Tile ", by_infer_or_numbers},
+    {" Range ", range},
+    {" Expand ", expand},
     {" Transpose Unsqueeze ", rearranged},
     {" Resize ", resize},
     {" NonZero ", nonzero},
@@ -512,9 +539,23 @@ static bool types_with(tide_bounds *x, int64_t number) {
     return is_good;
 }
 
+/// Results of few whole numbers, as many as there are in each run, can be anything, and then what the operator says.
+static void bound_numbers(tide_bounds *x) {
+    for (size_t k = 0; k < x->n_out && x->out_numbers != NULL; k++) {
+        const bool is_exact = x->node->outputs[k] != TIDE_NO_VALUE && x->out_state[k] == TIDE_BOUND_SHAPE &&
+                              tide_shape_equal(&x->out[k].shape, &x->out_least[k]);
+        x->out_numbers[k] =
+            is_exact ? tide_intervals_any(x->out[k].dtype, tide_op_numel(&x->out[k].shape)) : (tide_intervals){.n = 0};
+    }
+    tide_op_number_bounds(x);
+}
+
 bool tide_op_bound(tide_bounds *x) {
     const tide_bound_rule own = find_rule(x->node);
-    if (own != NULL && own(x)) return true;
+    if (own != NULL && own(x)) {
+        bound_numbers(x);
+        return true;
+    }
     for (size_t k = 0; k < x->n_out; k++) {
         x->out[k] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
         x->out_state[k] = TIDE_BOUND_NONE;

@@ -2,6 +2,8 @@
 """Models with tensors that are sized while running, with bounds and without: through every command that takes a model, and
 in the trace of a run."""
 import json
+import os
+import random
 import unittest
 
 import onnx_file
@@ -22,9 +24,9 @@ GRAPH = {
 DYNAMIC = {"u", "where", "y"}
 OPEN = ("--bound-limit", "0")  # leaves them without a place
 RUNS = 3
-# How long y is the number of an element: no operator says how large that can be.
-LOOSE = [{"op": "Cast", "inputs": ["x"], "outputs": ["b"], "attrs": {"to": 9}}, {"op": "NonZero", "inputs": ["b"], "outputs": ["n"]},
-         {"op": "Size", "inputs": ["n"], "outputs": ["many"]}, {"op": "Reshape", "inputs": ["many", "one"], "outputs": ["list"]},
+# How long y is the sum of many numbers: nothing says how large that can be.
+LOOSE = [{"op": "Cast", "inputs": ["x"], "outputs": ["b"], "attrs": {"to": 9}}, {"op": "Cast", "inputs": ["b"], "outputs": ["n"], "attrs": {"to": 7}},
+         {"op": "ReduceSum", "inputs": ["n"], "outputs": ["many"], "attrs": {"keepdims": 0}}, {"op": "Reshape", "inputs": ["many", "one"], "outputs": ["list"]},
          {"op": "ConstantOfShape", "inputs": ["list"], "outputs": ["y"], "name": "make"}]
 ONE = [{"name": "one", "dtype": "int64", "shape": [1], "values": [1]}]
 
@@ -95,6 +97,14 @@ class Dynamic(Case):
                                               ('bounds = { y = "2y" }\n', 1 << 30, 3, "'2y' is not a shape")):
             config.write_text(f'version = 1\n[[model]]\npath = "{path.name}"\nrun = true\nmax_bytes = {max_bytes}\n' + bounds)
             with self.subTest(bounds=bounds):
+                done = tidemark.run("check", "--config", config, "--no-baseline")
+                self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+                self.assertIn(says, done.stdout + done.stderr)
+        path = self.graph()
+        for limit, code, says in (("0", 1, "no bound is known of u, where, y"), ('"2047"', 1, "no bound is known of where"), ('"2KiB"', 0, "pass"),
+                                  ('"many"', 3, "is not a size"), ("-1", 3, "bound_limit")):
+            config.write_text(f'version = 1\n[[model]]\npath = "{path.name}"\nmax_bytes = "1GiB"\nbound_limit = {limit}\n')
+            with self.subTest(limit=limit):
                 done = tidemark.run("check", "--config", config, "--no-baseline")
                 self.assertEqual(done.returncode, code, done.stdout + done.stderr)
                 self.assertIn(says, done.stdout + done.stderr)
@@ -210,10 +220,10 @@ class Bounded(Case):
         plain = self.graph(nodes=LOOSE, outputs=["y"], initializers=ONE)
         self.assertEqual(self.json("plan", plain)["dynamic"], ["y"])
         self.ok("run", plain, "-n", 1)
-        self.ok("compare", plain, "-n", 2, "--bound", "y=512", "--fill", "poison")
-        done = tidemark.run("run", plain, "-n", 1, "--bound", "y=511")
+        self.ok("compare", plain, "-n", 2, "--bound", "y=256", "--fill", "poison")
+        done = tidemark.run("run", plain, "-n", 1, "--bound", "y=255")
         self.assertEqual(done.returncode, 3)
-        self.assertIn("node 'make' (ConstantOfShape): tensor 'y' comes out as float32 [512], and its bound is [511]", done.stderr)
+        self.assertIn("node 'make' (ConstantOfShape): tensor 'y' comes out as float32 [256], and its bound is [255]", done.stderr)
 
     def test_bodies(self):
         """A carried value that shrinks fits where it came in; what a Loop collects has room for all its trips; a result
@@ -268,6 +278,100 @@ class Bounded(Case):
         done = tidemark.run("check", graph, "--no-baseline", "--run", "--bound", "u=10")
         self.assertEqual(done.returncode, 1)
         self.assertIn("its bound is [10]", done.stdout + done.stderr)
+
+
+class Numbers(Case):
+    """Sizes that are made of calculated numbers have bounds: those of an interpreter of intervals of this file's own."""
+    def build(self, seed):
+        """A graph of random arithmetic on three numbers that only a run knows, each result in 0 … 300 the length of a tensor.
+        @return its path, and what the longest of each tensor is"""
+        rng = random.Random(seed)
+        nodes, constants, known, longest = [], [], {}, {}
+
+        def add(op, inputs, **attrs):
+            name = f"v{len(nodes)}"
+            nodes.append({"op": op, "inputs": inputs, "outputs": [name], "attrs": attrs})
+            return name
+
+        def constant(*values, shape=None, dtype="int64"):
+            constants.append({"name": f"c{len(constants)}", "dtype": dtype, "shape": [len(values)] if shape is None else shape, "values": list(values)})
+            return constants[-1]["name"]
+
+        scalar = lambda n: constant(n, shape=[])
+        found = add("Shape", [add("NonZero", [add("Cast", ["x"], to=9)])])
+        known[add("Gather", [found, scalar(-1)])] = (0, 256)
+        known[add("Squeeze", [add("Slice", [found, constant(1), constant(2)])])] = (0, 256)
+        known[add("Gather", [add("ArgMax", ["x"], axis=1, keepdims=0), scalar(2)])] = (0, 63)
+        known[add("Size", [add("NonZero", [add("Cast", ["x"], to=9)])])] = (0, 512)
+        for _ in range(24):
+            (a, (la, ha)), (b, (lb, hb)) = rng.choices(list(known.items())[-8:], k=2)
+            n, op = rng.randint(1, 9), rng.choice(("Add", "Sub", "Mul", "Div", "Min", "Max", "Neg", "Clip", "Cast", "List", "Prod"))
+            if op == "Div":
+                by = rng.choice((n, -n))
+                ends = [int(v / by) for v in (la, ha)]
+                known[add("Div", [a, scalar(by)])] = (min(ends), max(ends))
+            elif op == "Neg":
+                known[add("Neg", [a])] = (-ha, -la)
+            elif op == "Clip":
+                known[add("Clip", [a, scalar(-n), scalar(20 * n)])] = (min(max(la, -n), 20 * n), min(max(ha, -n), 20 * n))
+            elif op == "Cast":
+                fits = -2**31 <= la and ha < 2**31
+                known[add("Cast", [add("Cast", [a], to=6)], to=7)] = (la, ha) if fits else (-2**31, 2**31 - 1)
+            elif op in ("List", "Prod"):
+                ends = [add("Unsqueeze", [v, constant(0)]) for v in (a, b)]
+                both = add("Concat", [*ends, constant(n)], axis=0)
+                if op == "List":
+                    known[add("Gather", [both, scalar(rng.choice((1, -2)))])] = (lb, hb)
+                else:
+                    known[add("ReduceSum", [both], keepdims=0)] = (la + lb + n, ha + hb + n)
+            else:
+                ends = {"Add": (la + lb, ha + hb), "Sub": (la - hb, ha - lb), "Min": (min(la, lb), min(ha, hb)), "Max": (max(la, lb), max(ha, hb)),
+                        "Mul": (min(la * lb, la * hb, ha * lb, ha * hb), max(la * lb, la * hb, ha * lb, ha * hb))}[op]
+                if max(map(abs, ends)) >= 2**40:
+                    continue
+                known[add(op, [a, b])] = ends
+        for name, (_, most) in list(known.items()):
+            length = add("Unsqueeze", [add("Clip", [name, scalar(0), scalar(300)]), constant(0)])
+            longest[add("ConstantOfShape", [length])] = 4 * min(max(most, 0), 300)
+        path = self.dir / f"numbers{seed}.json"
+        path.write_text(json.dumps({"schema": "tidemark.graph", "version": 1, "name": "numbers", "nodes": nodes, "initializers": constants,
+                                    "inputs": [{"name": "x", "dtype": "float32", "shape": [4, 64]}], "outputs": list(longest)}))
+        return path, longest
+
+    def test_arithmetic(self):
+        for seed in range(3 if "TIDE_SOAK" not in os.environ else 300):
+            with self.subTest(seed=seed):
+                path, longest = self.build(seed)
+                plan = self.json("plan", path)
+                self.assertNotIn("dynamic", plan)
+                sizes = {t["name"]: t["size_bytes"] for t in plan["tensors"]}
+                self.assertEqual({name: sizes[name] for name in longest}, longest)
+                done = self.json("compare", path, "-n", 2, "--fill", "poison")
+                self.assertTrue(done["outputs"]["bitwise_equal"])
+                self.assertEqual({k["difference_bytes"] for k in done["kinds"]}, {0})
+
+    def test_what_is_sized_by_them(self):
+        ints = lambda name, *values, shape=None: {"name": name, "dtype": "int64", "shape": [len(values)] if shape is None else shape, "values": list(values)}
+        one = lambda op, inputs, out, **attrs: {"op": op, "inputs": inputs, "outputs": [out], "attrs": attrs}
+        head = [one("Cast", ["x"], "b", to=9), one("NonZero", ["b"], "n"), one("Shape", ["n"], "s"), one("Slice", ["s", "i1", "i2"], "len"),
+                one("Squeeze", ["len"], "count"), one("Neg", ["count"], "less"), one("Concat", ["len", "i3"], "rows", axis=0),
+                one("Concat", ["i2", "open"], "two_open", axis=0), one("Concat", ["i0", "len"], "pads", axis=0), one("Transpose", ["n"], "t")]
+        values = [ints("i0", 0), ints("i1", 1), ints("i2", 2), ints("i3", 3), ints("open", -1), ints("zero", 0, shape=[]), ints("one", 1, shape=[]),
+                  ints("seven", 7, shape=[]), ints("back", -2, shape=[]), ints("row", 5, 6, 7)]
+        for made, bytes_of_y in ((one("Range", ["zero", "count", "one"], "y"), 8 * 256), (one("Range", ["zero", "count", "seven"], "y"), 8 * 37),
+                                 (one("Range", ["count", "zero", "back"], "y"), 8 * 128), (one("Range", ["less", "count", "one"], "y"), 8 * 512),
+                                 (one("Expand", ["row", "rows"], "y"), 8 * 3 * 256), (one("Expand", ["one", "len"], "y"), 8 * 256),
+                                 (one("Tile", ["row", "len"], "y"), 8 * 3 * 256), (one("Pad", ["row", "pads"], "y"), 8 * (3 + 256)),
+                                 (one("OneHot", ["row", "count", "row2"], "y"), 8 * 3 * 256), (one("Reshape", ["t", "two_open"], "y"), 8 * 512),
+                                 (one("ConstantOfShape", ["rows"], "y"), 4 * 3 * 256)):
+            with self.subTest(made=made):
+                path = self.dir / "sized.json"
+                path.write_text(json.dumps({"schema": "tidemark.graph", "version": 1, "name": "sized", "nodes": [*head, made], "outputs": ["y"],
+                                            "initializers": [*values, ints("row2", 0, 1)], "inputs": [{"name": "x", "dtype": "float32", "shape": [4, 64]}]}))
+                plan = self.json("plan", path)
+                self.assertNotIn("dynamic", plan)
+                self.assertEqual([t["size_bytes"] for t in plan["tensors"] if t["name"] == "y"], [bytes_of_y])
+                self.assertTrue(self.json("compare", path, "-n", 2, "--fill", "poison")["outputs"]["bitwise_equal"])
 
 
 if __name__ == "__main__":

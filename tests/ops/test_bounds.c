@@ -19,6 +19,7 @@ typedef struct trial {
     tide_operand in[MAX_IN];
     tide_shape least[MAX_IN];
     tide_bound_state state[MAX_IN];
+    tide_intervals numbers[MAX_IN];
     size_t n_in, n_out;
     int64_t content[MAX_IN][2 * TIDE_MAX_RANK];
     float reals[TIDE_MAX_RANK];
@@ -83,11 +84,30 @@ static void constant(trial *t, size_t k, const int64_t *list, size_t n) {
     t->least[k] = t->in[k].shape;
     set_bytes(&t->in[k]);
     t->state[k] = TIDE_BOUND_SHAPE;
+    t->numbers[k] = tide_intervals_of(TIDE_I64, list, (int64_t)n);
 }
 
-/// A size that operand `k` may come in.
-static tide_operand smaller(const trial *t, size_t k) {
+/// Numbers that only a run knows, each from lo to hi; SIZE_MAX: a scalar.
+static void calculated(trial *t, size_t k, size_t n, int64_t lo, int64_t hi) {
+    constant(t, k, (int64_t[2 * TIDE_MAX_RANK]){0}, n == SIZE_MAX ? 1 : n);
+    if (n == SIZE_MAX) t->in[k].shape = t->least[k] = tide_shape_make(0, NULL);
+    t->in[k].data = NULL;
+    for (size_t i = 0; i < t->numbers[k].n; i++) {
+        t->numbers[k].least[i] = draw(lo, hi);
+        t->numbers[k].most[i] = draw(t->numbers[k].least[i], hi);
+    }
+}
+
+/// A size that operand `k` may come in, with numbers that it may have.
+static tide_operand smaller(trial *t, size_t k) {
     tide_operand o = t->in[k];
+    if (!tide_operand_present(&o)) return o;
+    if (o.data == NULL && t->numbers[k].n > 0) {
+        for (size_t i = 0; i < t->numbers[k].n; i++)
+            t->content[k][i] = draw(t->numbers[k].least[i], t->numbers[k].most[i]);
+        o.data = t->content[k];
+        return o;
+    }
     for (int32_t d = 0; d < o.shape.rank; d++) {
         const int64_t lo = t->least[k].dims[d], hi = t->in[k].shape.dims[d];
         o.shape.dims[d] = draw(0, 2) == 0 ? hi : draw(lo, hi);
@@ -122,6 +142,7 @@ static size_t check(trial *t) {
     tide_operand out[MAX_OUT] = {0}, in[MAX_IN];
     tide_shape out_least[MAX_OUT] = {0};
     tide_bound_state out_state[MAX_OUT] = {0};
+    tide_intervals out_numbers[MAX_OUT] = {0};
     tide_error err = TIDE_ERROR_INIT;
     size_t n = 0;
     assert_tide_ok(tide_ops_resolve(t->g, &err), &err);
@@ -130,10 +151,12 @@ static size_t check(trial *t) {
                      .in = t->in,
                      .least = t->least,
                      .state = t->state,
+                     .in_numbers = t->numbers,
                      .n_in = t->n_in,
                      .out = out,
                      .out_least = out_least,
                      .out_state = out_state,
+                     .out_numbers = out_numbers,
                      .n_out = t->n_out};
     assert_non_null(node->rule);
     for (size_t i = 0; node->rule(&b) && i < TIMES; i++) {
@@ -317,13 +340,95 @@ static void make_depth(trial *t) {
     attr_int(t, "blocksize", draw(1, 2));
 }
 
+// ---- sizes by numbers that only a run knows ----
+
+static void make_range(trial *t) {
+    const bool is_down = draw(0, 1) == 0;
+    begin(t, "Range", 13, 3, 1);
+    calculated(t, 0, SIZE_MAX, -5, 20);
+    calculated(t, 1, SIZE_MAX, -5, 20);
+    calculated(t, 2, SIZE_MAX, is_down ? -4 : 1, is_down ? -1 : 4);
+}
+
+static void make_constant(trial *t) {
+    begin(t, "ConstantOfShape", 13, 1, 1);
+    calculated(t, 0, (size_t)draw(1, 3), 0, 9);
+}
+
+static void make_expand_by_numbers(trial *t) {
+    begin(t, "Expand", 13, 2, 1);
+    fed(t, 0, (int32_t)draw(0, 2));
+    calculated(t, 1, (size_t)draw(1, 3), 1, draw(1, 7));
+}
+
+static void make_tile_by_numbers(trial *t) {
+    begin(t, "Tile", 13, 2, 1);
+    fed(t, 0, 2);
+    calculated(t, 1, 2, 0, 4);
+}
+
+static void make_pad_by_numbers(trial *t) {
+    begin(t, "Pad", 13, 2, 1);
+    fed(t, 0, 1);
+    calculated(t, 1, 2, -2, 5);
+}
+
+static void make_one_hot(trial *t) {
+    begin(t, "OneHot", 13, 3, 1);
+    fed(t, 0, 1);
+    t->in[0].dtype = TIDE_I64;
+    set_bytes(&t->in[0]);
+    calculated(t, 1, SIZE_MAX, 1, 9);
+    constant(t, 2, (int64_t[]){0, 1}, 2);
+}
+
+static void make_resize_by_numbers(trial *t) {
+    begin(t, "Resize", 13, 4, 1);
+    fed(t, 0, 2);
+    t->in[1] = t->in[2] = (tide_operand){.dtype = TIDE_DTYPE_UNDEFINED};
+    t->state[1] = t->state[2] = TIDE_BOUND_SHAPE;
+    calculated(t, 3, 2, 1, 9);
+}
+
+static void make_reshape_by_numbers(trial *t) {
+    const size_t n = (size_t)draw(1, 3), open = (size_t)draw(0, 3);
+    begin(t, "Reshape", 14, 2, 1);
+    fed(t, 0, 2);
+    calculated(t, 1, n, 1, 4);
+    if (open < n) t->numbers[1].least[open] = t->numbers[1].most[open] = -1;
+}
+
 static void results_are_within_bounds(void **state) {
     (void)state;
     static void (*const makers[])(trial *) = {
-        make_slice,   make_slice_old, make_reshape, make_reshape_unknown, make_split, make_concat,
-        make_add,     make_pool,      make_tile,    make_expand,          make_pad,   make_squeeze,
-        make_gather,  make_gather_nd, make_matmul,  make_reduce,          make_top_k, make_resize,
-        make_flatten, make_depth,
+        make_slice,
+        make_slice_old,
+        make_reshape,
+        make_reshape_unknown,
+        make_split,
+        make_concat,
+        make_add,
+        make_pool,
+        make_tile,
+        make_expand,
+        make_pad,
+        make_squeeze,
+        make_gather,
+        make_gather_nd,
+        make_matmul,
+        make_reduce,
+        make_top_k,
+        make_resize,
+        make_flatten,
+        make_depth,
+        make_range,
+        make_constant,
+        make_expand_by_numbers,
+        make_tile_by_numbers,
+        make_pad_by_numbers,
+        make_one_hot,
+        make_resize_by_numbers,
+        make_reshape_by_numbers,
     };
     for (size_t m = 0; m < sizeof makers / sizeof *makers; m++) {
         size_t n = 0;
