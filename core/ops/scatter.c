@@ -169,13 +169,13 @@ static tide_status scatter_elements_run(const tide_kernel *k, const tide_kernel_
     return TIDE_OK;
 }
 
-#define OP_DEF(row_name, text, since_version, until_version)                                                           \
+#define OP_DEF(row_name, text, since_version, until_version, own_attr)                                                 \
     const tide_op_def tide_op_##row_name = {                                                                           \
         .name = text,                                                                                                  \
         .domain = "",                                                                                                  \
         .since = since_version,                                                                                        \
         .until = until_version,                                                                                        \
-        .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(STRING, "reduction", .since = 16)),                      \
+        .attrs = TIDE_ATTRS(TIDE_ATTR(INT, "axis"), TIDE_ATTR(STRING, own_attr, .since = 16)),                         \
         .inplace_inputs = 1u << 0,                                                                                     \
         .min_inputs = 3,                                                                                               \
         .max_inputs = 3,                                                                                               \
@@ -183,5 +183,5 @@ static tide_status scatter_elements_run(const tide_kernel *k, const tide_kernel_
         .max_outputs = 1,                                                                                              \
         .infer = scatter_elements_infer,                                                                               \
         .run = scatter_elements_run};
-OP_DEF(scatter_9, "Scatter", 9, 10)
-OP_DEF(scatter_elements, "ScatterElements", 11, 0)
+OP_DEF(scatter_9, "Scatter", 9, 10, NULL)
+OP_DEF(scatter_elements, "ScatterElements", 11, 0, "reduction")

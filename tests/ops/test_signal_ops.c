@@ -415,11 +415,12 @@ static void step_by_hand(kind k, double *x, double g, double *a, double *b) {
 
 static void set_numbers(op_case *c, kind k) {
     case_float(c, "norm_coefficient", 0.5f);
-    case_float(c, "epsilon", 0.125f);
-    case_float(c, "decay_factor", 0.25f);
+    if (k == ADAGRAD) case_float(c, "decay_factor", 0.25f);
+    if (k == ADAGRAD || k == ADAM) case_float(c, "epsilon", 0.125f);
+    if (k == ADAGRAD) return;
     case_float(c, "alpha", 0.75f);
     case_float(c, "beta", 0.5f);
-    case_string(c, "mode", k == NESTEROV ? "nesterov" : "standard");
+    if (k != ADAM) case_string(c, "mode", k == NESTEROV ? "nesterov" : "standard");
 }
 
 /// Tensors of two elements and of one; of Adam, which would need more inputs than a case has, one of three.
