@@ -312,9 +312,14 @@ static tide_status narrow(const typed_field *f, const char *label, tide_dtype dt
     return TIDE_OK;
 }
 
-/// A touched byte of a mapped file may bring a huge page with it: all around goes again too.
+/// A touched byte of a mapped file may bring a huge page with it: all around goes again too. Of a small file all may
+/// stay: a call of the system for each of some hundred constants took longer than all the rest of a plan.
 static void copy_from_file(const tide__onnx_bytes *from, const char *src, size_t size_bytes, void *dst) {
-    enum { HUGE_BYTES = 2 << 20 };
+    enum { HUGE_BYTES = 2 << 20, SMALL_BYTES = 2 * HUGE_BYTES };
+    if (from->len <= SMALL_BYTES) {
+        memcpy(dst, src, size_bytes);
+        return;
+    }
     const size_t at = (size_t)(src - from->data), before = at < HUGE_BYTES ? at : HUGE_BYTES;
     const size_t behind = from->len - at - size_bytes;
     tide_copy_dropping(dst, src, size_bytes);
