@@ -110,6 +110,7 @@ static tide_status put_settings(tide_gate_case *c, const tide_gate_plan_settings
     TIDE_TRY(put(c, err, "fuse", "%s", s->no_fuse ? "off" : "on"));
     if (s->no_qdq) TIDE_TRY(put(c, err, "qdq", "off"));
     TIDE_TRY(put_passes(c, s, err));
+    if (s->has_bound_limit) TIDE_TRY(put(c, err, "bound_limit", "%" PRIu64, s->bound_limit_bytes));
     if (s->recompute_share > 0) TIDE_TRY(put(c, err, "recompute", "%.6g %%", s->recompute_share * 100));
     TIDE_TRY(put(c, err, "seed", "%" PRIu64, s->seed));
     TIDE_TRY(put(c, err, "node_limit", "%" PRIu64, node_limit(s)));

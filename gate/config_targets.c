@@ -18,9 +18,9 @@
 
 enum { MAX_RUNS = 100000000, MAX_CONTEXTS = 1024, MAX_RECOMPUTE_PERCENT = 1000000 };
 
-const char *const tide__gate_settings_keys[] = {"strategy",  "node_limit", "align",     "fuse", "qdq",      "passes",
-                                                "no_passes", "recompute",  "run",       "runs", "contexts", "allocator",
-                                                "limit",     "seed",       "input_dir", NULL};
+const char *const tide__gate_settings_keys[] = {
+    "strategy", "node_limit", "align",     "fuse",  "qdq",  "passes",    "no_passes",   "recompute", "run",
+    "runs",     "contexts",   "allocator", "limit", "seed", "input_dir", "bound_limit", NULL};
 
 // ---- planning ----
 
@@ -120,6 +120,10 @@ static tide_status read_planning(const tide__gate_reader *r, const tide_gate_nod
         out->no_qdq = !qdq;
     }
     if ((n = tide__gate_find(table, "recompute")) != NULL) TIDE_TRY(read_recompute(r, n, &out->recompute_share));
+    if ((n = tide__gate_find(table, "bound_limit")) != NULL) {
+        TIDE_TRY(tide__gate_size(r, n, &out->bound_limit_bytes));
+        out->has_bound_limit = true;
+    }
     return read_passes(r, table, &out->no_passes);
 }
 

@@ -16,6 +16,7 @@ static const char whole[] = "version = 1\n"
                             "qdq = false\n"
                             "no_passes = [\"order\", \"parts\"]\n"
                             "recompute = \"10 %\"\n"
+                            "bound_limit = \"1MiB\"\n"
                             "seed = 7\n"
                             "run = true\n"
                             "runs = 3\n"
@@ -60,10 +61,10 @@ static void test_models_become_targets(void **state) {
     assert_string_equal(t[1].key, "m/a.onnx");
     assert_string_equal(t[2].key, "m/b.onnx");
     assert_string_equal(t[2].path, "m/b.onnx");
-    assert_string_equal(t[2].origin, "tidemark.toml:20");
+    assert_string_equal(t[2].origin, "tidemark.toml:21");
     assert_string_equal(t[3].key, "m/c.json [small, T=16]");
     assert_string_equal(t[4].key, "m/c.json [small, T=32]");
-    assert_string_equal(t[4].origin, "tidemark.toml:22");
+    assert_string_equal(t[4].origin, "tidemark.toml:23");
     bool is_wanted = false;
     assert_string_equal(tide_gate_config_baseline(c, &is_wanted), "ci/base.json");
     assert_true(is_wanted);
@@ -84,6 +85,7 @@ static void test_settings_are_those_of_the_model_over_the_defaults(void **state)
     assert_true(a->no_fuse && a->no_qdq);
     assert_int_equal(a->no_passes, 1u << TIDE_PASS_ORDER | 1u << TIDE_PASS_PARTS);
     assert_true(a->recompute_share == 0.1);
+    assert_true(a->has_bound_limit && a->bound_limit_bytes == UINT64_C(1) << 20);
     assert_int_equal(a->seed, 7);
     assert_true(a->run);
     assert_int_equal(a->runs, 3);
