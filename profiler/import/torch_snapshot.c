@@ -586,6 +586,7 @@ tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, t
     if (st == TIDE_OK) st = tide__torch_tree_init(&k.tree, out, path, err);
     if (st == TIDE_OK) st = tide__pickle_read(in, path, &to, &root, err);
     if (st == TIDE_OK) st = check_root(&k, root, err);
+    if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", path);
     tide_strmap_deinit(&k.by_text);
     tide__torch_tree_deinit(&k.tree);
     tide_host_free(k.dicts);
