@@ -8,7 +8,6 @@
 #include "core/base/nearest.h"
 #include "core/base/status.h"
 #include "core/base/text.h"
-#include "core/ops/ops.h"
 
 static const char *const type_names[] = {
     [TIDE_ATTR_INT] = "an integer",
@@ -91,9 +90,8 @@ static tide_status fail_unknown(const tide_node *n, const tide_op_def *def, cons
     return TIDE_ERR_BAD_INPUT;
 }
 
-static tide_status fail_undeclared(const tide_node *n, const tide_op_def *def, const char *name, tide_error *err) {
-    const tide_op_def *const *rows;
-    const size_t n_rows = tide_op_table(&rows);
+static tide_status fail_undeclared(const tide_node *n, const tide_op_def *def, const char *name,
+                                   const tide_op_def *const *rows, size_t n_rows, tide_error *err) {
     for (size_t i = 0; i < n_rows; i++) {
         if (strcmp(rows[i]->name, def->name) != 0 || strcmp(rows[i]->domain, def->domain) != 0) continue;
         const tide_attr_def *const d = find(rows[i], name);
@@ -104,12 +102,13 @@ static tide_status fail_undeclared(const tide_node *n, const tide_op_def *def, c
     return fail_unknown(n, def, name, err);
 }
 
-tide_status tide_op_check_attrs(const tide_node *n, const tide_op_def *def, tide_error *err) {
+tide_status tide_op_check_attrs(const tide_node *n, const tide_op_def *def, const tide_op_def *const *rows,
+                                size_t n_rows, tide_error *err) {
     for (size_t i = 0; i < n->n_attrs; i++) {
         const tide_attr *const a = &n->attrs[i];
         const tide_attr_def *const d = find(def, a->name);
         if (may_always_be(n, a->name)) continue;
-        if (d == NULL || !is_of(d, n->opset)) TIDE_TRY(fail_undeclared(n, def, a->name, err));
+        if (d == NULL || !is_of(d, n->opset)) return fail_undeclared(n, def, a->name, rows, n_rows, err);
         if (!serves(a, d->type))
             return TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "%s '%s': attribute '%s' is %s, must be %s", n->op_type, n->name,
                              a->name, type_names[a->type], type_names[d->type]);

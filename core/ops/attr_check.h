@@ -16,10 +16,12 @@ extern "C" {
  * that begin with two underscores, which ONNX's own checker passes over as internal, and `consumed_inputs` of nodes
  * before opset 6, which only told what may be overwritten.
  *
+ * @param rows  [n_rows] all that there are: another one of the operator may have the attribute, in other versions
  * @return TIDE_ERR_BAD_INPUT naming node and attribute, and why: unknown (the hint has the nearest one), of a later or
  *         earlier opset, of another type
  */
-tide_status tide_op_check_attrs(const tide_node *n, const tide_op_def *def, tide_error *err) TIDE_NODISCARD;
+tide_status tide_op_check_attrs(const tide_node *n, const tide_op_def *def, const tide_op_def *const *rows,
+                                size_t n_rows, tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

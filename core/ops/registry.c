@@ -190,7 +190,7 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
         const tide_op_def *d = tide_op_find(n->domain, n->op_type, n->opset);
         if (d == NULL) return fail_missing(n, err);
         TIDE_TRY(check_arity(n, d, err));
-        TIDE_TRY(tide_op_check_attrs(n, d, err));
+        TIDE_TRY(tide_op_check_attrs(n, d, rows, n_rows, err));
         n->def = d;
         n->rule = tide_op_bound;
     }
