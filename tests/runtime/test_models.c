@@ -171,8 +171,8 @@ static void run_set(const char *model, size_t k, rt_rig *rig, data_set *s) {
     tide_program_unref(p);
 }
 
-/// Under AddressSanitizer the three that take half of the time stay for `make soak`: the others have the same operators,
-/// and Release runs them in the suite.
+/// Under AddressSanitizer the three that take half of the time stay for `make soak`: the others have the same
+/// operators, and Release runs them in the suite.
 static bool takes_too_long(const char *model) {
 #if defined(__SANITIZE_ADDRESS__)
     static const char *const large[] = {"light-resnet50", "light-bvlc-alexnet", "light-densenet121"};
