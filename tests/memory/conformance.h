@@ -18,17 +18,17 @@
 
 /// The largest size that is tried. ThreadSanitizer's shadow of a GiB costs seconds and shows nothing more.
 /// AddressSanitizer writes an eighth of each block into its shadow, twice, and of memory that is filled every page is
-/// there: in the suite 256 MiB, in `make soak` all of it.
+/// there: in the suite 128 MiB, in `make soak` all of it.
 #if defined(__SANITIZE_THREAD__)
 #define TOP_BYTES (64 * MIB)
 #elif defined(__SANITIZE_ADDRESS__)
-#define TOP_BYTES ((size_t)tide_test_rounds(256, 1024) * MIB)
+#define TOP_BYTES ((size_t)tide_test_rounds(128, 1024) * MIB)
 #else
 #define TOP_BYTES (1024 * MIB)
 #endif
 /// Up to here all magnitudes are tried, then TOP_BYTES once.
 #if defined(__SANITIZE_ADDRESS__)
-#define ALL_BYTES ((size_t)tide_test_rounds(32, 1024) * MIB)
+#define ALL_BYTES ((size_t)tide_test_rounds(16, 1024) * MIB)
 #else
 #define ALL_BYTES TOP_BYTES
 #endif
