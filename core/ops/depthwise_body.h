@@ -35,57 +35,98 @@ KIND static inline __attribute__((always_inline)) vector load_tap(const tap_mask
     return EVENS(a, b);
 }
 
-/// Columns `col` … of the rows [from, to). `taps` (of a square kernel; 0: as c says) and `stride` are constants where
-/// it is inlined. Rows of taps in the padding are left out.
-KIND static inline __attribute__((always_inline)) void depthwise_strip(const tide_direct_conv *c, const float *x,
-                                                                       const float *w, float bias, float *y,
-                                                                       int64_t col, int64_t from, int64_t to,
-                                                                       const int taps, const int stride) {
-    const int n_w = taps > 0 ? taps : (int)c->kernel[1];
-    const int64_t n_h = taps > 0 ? taps : c->kernel[0], down = c->dilation[0];
-    const MASK out = mask_inside(0, c->out[1] - col);
-    tap_masks t;
+/// Where the taps of the outputs from column `col` on read.
+KIND static inline __attribute__((always_inline)) void find_taps(const tide_direct_conv *c, int64_t col, int n_w,
+                                                                 const int stride, tap_masks *t) {
+#pragma GCC unroll 5
     for (int k = 0; k < n_w; k++) {
-        t.at[k] = col * stride + k * c->dilation[1] - c->pad[1];
-        t.first[k] = mask_inside(t.at[k], c->in[1]);
-        if (stride > 1) t.second[k] = mask_inside(t.at[k] + LANES, c->in[1]);
+        t->at[k] = col * stride + k * c->dilation[1] - c->pad[1];
+        t->first[k] = mask_inside(t->at[k], c->in[1]);
+        if (stride > 1) t->second[k] = mask_inside(t->at[k] + LANES, c->in[1]);
     }
-    vector f[25];
-#pragma GCC unroll 25
-    for (int i = 0; i < taps * taps; i++) f[i] = w[i] - (vector){0};
+}
+
+/// Columns `col` … of the rows [from, to), one at a time, as c says. Rows of taps in the padding are left out.
+KIND static inline __attribute__((always_inline)) void strip_of_any(const tide_direct_conv *c, const float *x,
+                                                                    const float *w, float bias, float *y, int64_t col,
+                                                                    int64_t from, int64_t to, const int stride) {
+    const MASK out = mask_inside(0, c->out[1] - col);
+    const int n_w = (int)c->kernel[1];
+    tap_masks t;
+    find_taps(c, col, n_w, stride, &t);
     for (int64_t r = from; r < to; r++) {
-        int64_t at = r * stride - c->pad[0];
         vector sum = bias - (vector){0};
-#pragma GCC unroll 5
-        for (int64_t h = 0; h < n_h; h++, at += down) {
+        for (int64_t h = 0; h < c->kernel[0]; h++) {
+            const int64_t at = r * stride + h * c->dilation[0] - c->pad[0];
             if (at < 0 || at >= c->in[0]) continue;
-            const float *row = x + at * c->in[1];
-#pragma GCC unroll 5
-            for (int k = 0; k < n_w; k++) {
-                const vector in = load_tap(&t, row, k, stride);
-                sum += taps > 0 ? in * f[h * taps + k] : in * w[h * n_w + k];
-            }
+            for (int k = 0; k < n_w; k++) sum += load_tap(&t, x + at * c->in[1], k, stride) * w[h * n_w + k];
         }
         STORE(y + r * c->out[1] + col, out, sum);
     }
 }
 
-#define DEFINE_DEPTHWISE(name, taps, stride)                                                                           \
-    KIND static void depthwise_##name(const tide_direct_conv *c, const float *x, const float *w, float bias,           \
-                                      float *y) {                                                                      \
-        enum { ROWS = 8 }; /* whose inputs stay in the first cache */                                                  \
-        for (int64_t r = 0; r < c->out[0]; r += ROWS) {                                                                \
-            const int64_t to = r + ROWS < c->out[0] ? r + ROWS : c->out[0];                                            \
-            for (int64_t col = 0; col < c->out[1]; col += LANES)                                                       \
-                depthwise_strip(c, x, w, bias, y, col, r, to, taps, stride);                                           \
+/// The same for a kernel of taps x taps without gaps between rows: `rows` rows of outputs share what they read. All of
+/// `taps`, `stride` and `rows` are constants where it is inlined.
+KIND static inline __attribute__((always_inline)) void strip_of(const tide_direct_conv *c, const float *x,
+                                                                const float *w, float bias, float *y, int64_t col,
+                                                                int64_t from, int64_t to, const int taps,
+                                                                const int stride, const int rows) {
+    const MASK out = mask_inside(0, c->out[1] - col);
+    tap_masks t;
+    find_taps(c, col, taps, stride, &t);
+    vector f[25];
+#pragma GCC unroll 25
+    for (int i = 0; i < taps * taps; i++) f[i] = w[i] - (vector){0};
+    for (int64_t r = from; r + rows <= to; r += rows) {
+        vector sum[4];
+#pragma GCC unroll 4
+        for (int m = 0; m < rows; m++) sum[m] = bias - (vector){0};
+#pragma GCC unroll 16
+        for (int h = 0; h < taps + (rows - 1) * stride; h++) {
+            const int64_t at = r * stride + h - c->pad[0];
+            if (at < 0 || at >= c->in[0]) continue;
+#pragma GCC unroll 5
+            for (int k = 0; k < taps; k++) {
+                const vector in = load_tap(&t, x + at * c->in[1], k, stride);
+#pragma GCC unroll 4
+                for (int m = 0; m < rows; m++)
+                    if (h >= m * stride && h - m * stride < taps) sum[m] += in * f[(h - m * stride) * taps + k];
+            }
+        }
+#pragma GCC unroll 4
+        for (int m = 0; m < rows; m++) STORE(y + (r + m) * c->out[1] + col, out, sum[m]);
+    }
+}
+
+enum { DEPTHWISE_ROWS = 8 }; ///< gone through column by column: their inputs stay in the first cache
+
+#define DEFINE_DEPTHWISE(taps, stride, rows)                                                                           \
+    KIND static void depthwise_##taps##_##stride(const tide_direct_conv *c, const float *x, const float *w,            \
+                                                 float bias, float *y) {                                               \
+        for (int64_t r = 0; r < c->out[0]; r += DEPTHWISE_ROWS) {                                                      \
+            const int64_t to = r + DEPTHWISE_ROWS < c->out[0] ? r + DEPTHWISE_ROWS : c->out[0];                        \
+            const int64_t rest = (to - r) % (rows);                                                                    \
+            for (int64_t col = 0; col < c->out[1]; col += LANES) {                                                     \
+                strip_of(c, x, w, bias, y, col, r, to - rest, taps, stride, rows);                                     \
+                if (rest > 0) strip_of(c, x, w, bias, y, col, to - rest, to, taps, stride, 1);                         \
+            }                                                                                                          \
         }                                                                                                              \
     }
-DEFINE_DEPTHWISE(3_1, 3, 1)
-DEFINE_DEPTHWISE(3_2, 3, 2)
-DEFINE_DEPTHWISE(5_1, 5, 1)
-DEFINE_DEPTHWISE(5_2, 5, 2)
-DEFINE_DEPTHWISE(any_1, 0, 1)
-DEFINE_DEPTHWISE(any_2, 0, 2)
+DEFINE_DEPTHWISE(3, 1, 4)
+DEFINE_DEPTHWISE(3, 2, 4)
+DEFINE_DEPTHWISE(5, 1, 2)
+DEFINE_DEPTHWISE(5, 2, 2)
+
+#define DEFINE_ANY(stride)                                                                                             \
+    KIND static void depthwise_any_##stride(const tide_direct_conv *c, const float *x, const float *w, float bias,     \
+                                            float *y) {                                                                \
+        for (int64_t r = 0; r < c->out[0]; r += DEPTHWISE_ROWS) {                                                      \
+            const int64_t to = r + DEPTHWISE_ROWS < c->out[0] ? r + DEPTHWISE_ROWS : c->out[0];                        \
+            for (int64_t col = 0; col < c->out[1]; col += LANES) strip_of_any(c, x, w, bias, y, col, r, to, stride);   \
+        }                                                                                                              \
+    }
+DEFINE_ANY(1)
+DEFINE_ANY(2)
 
 /// Whether planes are gone through here: one filter of few taps for each channel, both strides 1 or both 2.
 static bool is_depthwise(const tide_direct_conv *c) {
@@ -95,7 +136,7 @@ static bool is_depthwise(const tide_direct_conv *c) {
 
 KIND static void run_depthwise(const tide_direct_conv *c, const float *x, const float *w, const float *bias, float *y) {
     const int64_t in = c->in[0] * c->in[1], out = c->out[0] * c->out[1];
-    const bool two = c->stride[0] == 2, square = c->kernel[0] == c->kernel[1];
+    const bool two = c->stride[0] == 2, square = c->kernel[0] == c->kernel[1] && c->dilation[0] == 1;
     void (*plane)(const tide_direct_conv *, const float *, const float *, float, float *) =
         two ? depthwise_any_2 : depthwise_any_1;
     if (square && c->kernel[0] == 3) plane = two ? depthwise_3_2 : depthwise_3_1;
