@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// dnnl_prim: one oneDNN primitive as a kernel of ours. Used by Conv, ConvTranspose, MatMul, Gemm, Softmax and the
-// smooth activations.
+// dnnl_prim: one oneDNN primitive as a kernel of ours. Used by ConvTranspose, MatMul, Gemm, Softmax, the smooth
+// activations and those convolutions that direct_conv.h leaves.
 //
 // What oneDNN needs, and what may be shared:
 //
@@ -15,7 +15,8 @@
 // Layouts are always plain (row-major, with strides for transposed operands): operands are graph tensors, and a blocked
 // copy of the weights would be memory that no plan sees. Measured with oneDNN 2.6.3 on an AVX-512 machine, plain
 // layouts run as "gemm:jit" (convolution, deconvolution), "brg:avx512_core" (matmul) and "jit:avx512_core" (eltwise,
-// softmax over the last axis), never as the reference; convolution takes 1.1 to 2 times what blocked weights would.
+// softmax over the last axis), never as the reference. Convolution unfolds its input and packs its weights at each call
+// then, in memory that it allocates itself: so it has a kernel of its own.
 #ifndef TIDE_CORE_OPS_DNNL_PRIM_H
 #define TIDE_CORE_OPS_DNNL_PRIM_H
 

@@ -6,7 +6,6 @@
 
 #include "core/base/checked.h"
 #include "core/ops/data_util.h"
-#include "core/ops/index_sort.h"
 #include "core/ops/op_util.h"
 
 typedef struct boxes {
@@ -24,12 +23,13 @@ typedef struct box {
     float x0, y0, x1, y1;
 } box;
 
-/// Scores of one class.
-typedef struct class_scores {
-    const float *of;
-} class_scores;
+/// A box with the score that it has in a class.
+typedef struct candidate {
+    float score;
+    int64_t i;
+} candidate;
 
-enum { N_TABLES = 3 }; ///< candidates, spare, taken
+enum { ROOM_PER_BOX = sizeof(candidate) + sizeof(int64_t) }; ///< bytes: a candidate, and its number once it is taken
 /// Well below a second. A file of a few bytes can have millions of constant boxes: that may cost a run, but not a plan,
 /// hours.
 enum { MOST_PAIRS_OF_A_PLAN = 1 << 24 };
@@ -48,36 +48,53 @@ static bool overlaps(const boxes *b, box p, box q) {
     return w * h / (p_area + q_area - w * h) > b->overlap;
 }
 
-/// The highest first; what is no number last.
-static int by_score(const void *ctx, int64_t a, int64_t b) {
-    const class_scores *s = ctx;
-    const float x = s->of[a], y = s->of[b];
-    if (isnan(x) || isnan(y)) return (int)isnan(x) - (int)isnan(y);
-    return (x < y) - (x > y);
+/// The highest first, of equal ones the one that comes first; what is no number last.
+static bool goes_before(const candidate *a, const candidate *b) {
+    if (isnan(a->score) || isnan(b->score)) {
+        if (isnan(a->score) != isnan(b->score)) return isnan(b->score);
+    } else if (a->score != b->score) {
+        return a->score > b->score;
+    }
+    return a->i < b->i;
 }
 
-/// Into taken[], the best first. @return how many; -1 when that takes more pairs than are left
-static int64_t take(const boxes *b, int64_t batch, int64_t class_i, int64_t *memory, int64_t **taken,
-                    int64_t *n_pairs) {
-    int64_t *candidates = memory, *spare = memory + b->n, n = 0, n_taken = 0;
-    const class_scores scores = {&b->scores[(batch * b->n_classes + class_i) * b->n]};
-    *taken = memory + 2 * b->n;
-    for (int64_t i = 0; i < b->n; i++) {
-        if (!b->has_least_score || scores.of[i] > b->least_score) candidates[n++] = i;
+/// heap[n] is one but for heap[top], which sinks: none goes before the one above it.
+static void sink(candidate *heap, int64_t n, int64_t top) {
+    const candidate moving = heap[top];
+    for (int64_t child; (child = 2 * top + 1) < n; top = child) {
+        if (child + 1 < n && goes_before(&heap[child + 1], &heap[child])) child++;
+        if (goes_before(&moving, &heap[child])) break;
+        heap[top] = heap[child];
     }
-    tide_index_sort(candidates, spare, n, by_score, &scores);
-    for (int64_t i = 0; i < n && n_taken < b->most; i++) {
-        const box next = box_at(b, batch, candidates[i]);
+    heap[top] = moving;
+}
+
+/// Into taken[], the best first; few are taken of many, so the others stay a heap. `memory`: ROOM_PER_BOX for each box.
+/// @return how many; -1 when that takes more pairs than are left
+static int64_t take(const boxes *b, int64_t batch, int64_t class_i, void *memory, int64_t **taken, int64_t *n_pairs) {
+    candidate *heap = memory;
+    int64_t n = 0, n_taken = 0;
+    const float *scores = &b->scores[(batch * b->n_classes + class_i) * b->n];
+    *taken = (int64_t *)(heap + b->n);
+    for (int64_t i = 0; i < b->n; i++) {
+        if (!b->has_least_score || scores[i] > b->least_score) heap[n++] = (candidate){scores[i], i};
+    }
+    for (int64_t top = n / 2; top-- > 0;) sink(heap, n, top);
+    while (n > 0 && n_taken < b->most) {
+        const int64_t best = heap[0].i;
+        heap[0] = heap[--n];
+        sink(heap, n, 0);
+        const box next = box_at(b, batch, best);
         bool is_free = true;
         for (int64_t k = 0; is_free && k < n_taken; k++) is_free = !overlaps(b, next, box_at(b, batch, (*taken)[k]));
         if ((*n_pairs += n_taken) > b->most_pairs) return -1;
-        if (is_free) (*taken)[n_taken++] = candidates[i];
+        if (is_free) (*taken)[n_taken++] = best;
     }
     return n_taken;
 }
 
 /// Rows of batch, class and box. @return how many; `out` NULL: only that; -1 as of take()
-static int64_t take_all(const boxes *b, int64_t *memory, int64_t *out) {
+static int64_t take_all(const boxes *b, void *memory, int64_t *out) {
     int64_t n = 0, n_pairs = 0, *taken;
     for (int64_t batch = 0; b->n > 0 && b->most > 0 && batch < b->n_batches; batch++) {
         for (int64_t c = 0; c < b->n_classes; c++) {
@@ -129,7 +146,7 @@ static tide_status check_scalars(const tide_infer *x, tide_error *err) {
 }
 
 static tide_status scratch_bytes(const tide_node *node, int64_t n, size_t *out, tide_error *err) {
-    if (tide_mul_size((size_t)n, N_TABLES * sizeof(int64_t), out)) return TIDE_OK;
+    if (tide_mul_size((size_t)n, ROOM_PER_BOX, out)) return TIDE_OK;
     return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "too many boxes");
 }
 
@@ -153,7 +170,7 @@ static tide_status infer(const tide_infer *x, tide_error *err) {
                             (double)all.overlap);
     size_t bytes;
     TIDE_TRY(scratch_bytes(x->node, b[1], &bytes, err));
-    int64_t *own = bytes > x->scratch_bytes ? tide_host_alloc(bytes + 1) : NULL;
+    void *own = bytes > x->scratch_bytes ? tide_host_alloc(bytes + 1) : NULL;
     if (own == NULL && bytes > x->scratch_bytes)
         return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOMEM, "no memory to sort boxes");
     const int64_t n = take_all(&all, own != NULL ? own : x->scratch, NULL);

@@ -19,6 +19,7 @@
 #include <inttypes.h>
 
 #include "core/base/host_alloc.h"
+#include "core/ops/clones.h"
 #include "core/ops/data_util.h"
 #include "core/ops/op_list.h"
 #include "core/ops/op_util.h"
@@ -140,7 +141,8 @@ static void whole_windows(const tide_window *w, int64_t *begin, int64_t *end) {
 
 #define DEFINE_MAX(name, type, lowest)                                                                                 \
     /* row = the largest of the input rows under output row (od, oh) */                                                \
-    static void fold_##name(const tide_window *w, const type *x, int64_t od, int64_t oh, type *restrict row) {         \
+    TIDE_CLONES static void fold_##name(const tide_window *w, const type *x, int64_t od, int64_t oh,                   \
+                                        type *restrict row) {                                                          \
         const tap_span td = taps_inside(w, 0, od), th = taps_inside(w, 1, oh);                                         \
         for (int64_t i = 0; i < w->in[2]; i++) row[i] = (lowest);                                                      \
         for (int64_t kd = td.begin; kd < td.end; kd++) {                                                               \
@@ -160,17 +162,29 @@ static void whole_windows(const tide_window *w, int64_t *begin, int64_t *end) {
         }                                                                                                              \
         return best;                                                                                                   \
     }                                                                                                                  \
-    static void slide_##name(const tide_window *w, const type *restrict row, type *restrict y) {                       \
+    /* y[i] = the largest of p[i * s], p[i * s + d] … */                                                             \
+    static inline void slide_whole_##name(const type *restrict p, type *restrict y, int64_t count, int64_t n,          \
+                                          int64_t d, int64_t s) {                                                      \
+        for (int64_t i = 0; i < count; i++, p += s) {                                                                  \
+            type best = p[0];                                                                                          \
+            for (int64_t k = 1; k < n; k++) best = p[k * d] > best ? p[k * d] : best;                                  \
+            y[i] = best;                                                                                               \
+        }                                                                                                              \
+    }                                                                                                                  \
+    TIDE_CLONES static void slide_##name(const tide_window *w, const type *restrict row, type *restrict y) {           \
         const int64_t n = w->kernel[2], d = w->dilation[2], s = w->stride[2];                                          \
         int64_t begin, end;                                                                                            \
         whole_windows(w, &begin, &end);                                                                                \
         for (int64_t ow = 0; ow < begin; ow++) y[ow] = edge_##name(w, row, ow);                                        \
-        for (int64_t ow = begin; ow < end; ow++) {                                                                     \
-            const type *p = row + (ow * s - w->pad_begin[2]);                                                          \
-            type best = p[0];                                                                                          \
-            for (int64_t k = 1; k < n; k++) best = p[k * d] > best ? p[k * d] : best;                                  \
-            y[ow] = best;                                                                                              \
-        }                                                                                                              \
+        const type *const p = row + (begin * s - w->pad_begin[2]);                                                     \
+        if (n == 2 && s == 2 && d == 1)                                                                                \
+            slide_whole_##name(p, y + begin, end - begin, 2, 1, 2);                                                    \
+        else if (n == 3 && s == 2 && d == 1)                                                                           \
+            slide_whole_##name(p, y + begin, end - begin, 3, 1, 2);                                                    \
+        else if (n == 3 && s == 1 && d == 1)                                                                           \
+            slide_whole_##name(p, y + begin, end - begin, 3, 1, 1);                                                    \
+        else                                                                                                           \
+            slide_whole_##name(p, y + begin, end - begin, n, d, s);                                                    \
         for (int64_t ow = end; ow < w->out[2]; ow++) y[ow] = edge_##name(w, row, ow);                                  \
     }                                                                                                                  \
     static void max_##name(const pool_state *s, const type *x, type *y, type *row) {                                   \
@@ -241,7 +255,7 @@ static tide_status run_max(const tide_kernel *k, const tide_kernel_args *args, t
     return TIDE_OK;
 }
 
-static void fold_sum(const tide_window *w, const float *x, int64_t od, int64_t oh, float *restrict row) {
+TIDE_CLONES static void fold_sum(const tide_window *w, const float *x, int64_t od, int64_t oh, float *restrict row) {
     const tap_span td = taps_inside(w, 0, od), th = taps_inside(w, 1, oh);
     for (int64_t i = 0; i < w->in[2]; i++) row[i] = 0.0f;
     for (int64_t kd = td.begin; kd < td.end; kd++) {

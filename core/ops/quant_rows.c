@@ -4,9 +4,11 @@
 #include "core/ops/quant_rows.h"
 
 #include "core/base/assert.h"
+#include "core/ops/clones.h"
 
 #define DEFINE_DEQUANTIZE(sfx, S)                                                                                      \
-    static void dequantize_##sfx(float *restrict out, const S *restrict in, int64_t n, float scale, int32_t zero) {    \
+    TIDE_CLONES static void dequantize_##sfx(float *restrict out, const S *restrict in, int64_t n, float scale,        \
+                                             int32_t zero) {                                                           \
         for (int64_t i = 0; i < n; i++) out[i] = (float)((int32_t)in[i] - zero) * scale;                               \
     }
 DEFINE_DEQUANTIZE(u8, uint8_t)
@@ -15,8 +17,8 @@ DEFINE_DEQUANTIZE(u16, uint16_t)
 DEFINE_DEQUANTIZE(i16, int16_t)
 
 #define DEFINE_COLUMNS(sfx, S)                                                                                         \
-    static void columns_##sfx(float *restrict out, const S *restrict in, int64_t n, const float *restrict scale,       \
-                              const S *restrict zero) {                                                                \
+    TIDE_CLONES static void columns_##sfx(float *restrict out, const S *restrict in, int64_t n,                        \
+                                          const float *restrict scale, const S *restrict zero) {                       \
         if (zero == NULL)                                                                                              \
             for (int64_t i = 0; i < n; i++) out[i] = (float)in[i] * scale[i];                                          \
         else                                                                                                           \
@@ -68,7 +70,7 @@ static inline float round_small(float v) {
 /// What saturates does so before it is rounded: the ends are whole numbers. NaN becomes the lowest, since no comparison
 /// holds for it.
 #define DEFINE_QUANTIZE(sfx, S, T, LO, HI)                                                                             \
-    static void quantize_##sfx(T *out, const S *in, int64_t n, float scale, float zero) {                              \
+    TIDE_CLONES static void quantize_##sfx(T *out, const S *in, int64_t n, float scale, float zero) {                  \
         const float lo = (LO)-zero, hi = (HI)-zero;                                                                    \
         TIDE_IVDEP                                                                                                     \
         for (int64_t i = 0; i < n; i++) {                                                                              \

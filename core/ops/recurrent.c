@@ -12,7 +12,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/ops/clones.h"
 #include "core/ops/op_util.h"
+#include "core/ops/vector_math.h"
 
 enum { X, W, R, B, LENGTHS, H0, C0, P, N_INPUTS };
 enum { MAX_DIRECTIONS = 2, MAX_ACTIVATIONS = 3, LANES = 8 };
@@ -61,6 +63,16 @@ static float activate(const activation *act, float x) {
         break;
     }
     return x;
+}
+
+/// v[i] = act(v[i]) for n elements.
+static void activate_row(const activation *act, float *v, int64_t n) {
+    if (act->kind == ACT_SIGMOID)
+        tide_sigmoid_row(v, v, n);
+    else if (act->kind == ACT_TANH)
+        tide_tanh_row(v, v, n);
+    else
+        for (int64_t i = 0; i < n; i++) v[i] = activate(act, v[i]);
 }
 
 /// ONNX does not say whether case matters; files have both.
@@ -217,65 +229,105 @@ typedef struct item {
     float *gates, *of_state, *h, *c, *some; // scratch: [G*H], [G*H], [H], [H], [H]
 } item;
 
-/// Running sums break the chain of additions; their order is ours, so that it does not depend on the processor.
-static float dot(const float *a, const float *b, int64_t n) {
-    float part[LANES] = {0};
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) part[k] += a[i + k] * b[i + k];
-    for (int k = 0; i < n; i++, k++) part[k] += a[i] * b[i];
-    return ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
+typedef float lanes __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+/// Running sums break the chain of additions; their order is ours, so that it does not depend on the processor. From
+/// `i` on there is less than a vector.
+static inline float sum_up(const lanes *sums, const float *w, const float *x, int64_t i, int64_t n) {
+    float p[LANES];
+    for (int k = 0; k < LANES; k++) p[k] = (*sums)[k];
+    for (int k = 0; i < n; i++, k++) p[k] += w[i] * x[i];
+    return ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]));
+}
+
+/// out[g] = w[g] . x + bias[g] for `rows` rows of n; four at a time read x once.
+TIDE_CLONES static void products(float *restrict out, const float *restrict w, const float *restrict x,
+                                 const float *restrict bias, int64_t rows, int64_t n) {
+    int64_t g = 0;
+    for (; g + 4 <= rows; g += 4, w += 4 * n) {
+        lanes a = {0}, b = {0}, c = {0}, d = {0};
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES) {
+            const lanes in = *(const lanes *)(x + i);
+            a += *(const lanes *)(w + i) * in;
+            b += *(const lanes *)(w + n + i) * in;
+            c += *(const lanes *)(w + 2 * n + i) * in;
+            d += *(const lanes *)(w + 3 * n + i) * in;
+        }
+        out[g] = sum_up(&a, w, x, i, n);
+        out[g + 1] = sum_up(&b, w + n, x, i, n);
+        out[g + 2] = sum_up(&c, w + 2 * n, x, i, n);
+        out[g + 3] = sum_up(&d, w + 3 * n, x, i, n);
+    }
+    for (; g < rows; g++, w += n) {
+        lanes a = {0};
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES) a += *(const lanes *)(w + i) * *(const lanes *)(x + i);
+        out[g] = sum_up(&a, w, x, i, n);
+    }
+    for (g = 0; bias != NULL && g < rows; g++) out[g] += bias[g];
 }
 
 static float bounded(const recurrent *r, float v) { return r->has_clip ? between(v, -r->clip, r->clip) : v; }
 
 /// gates = W x + Wb, of_state = R h + Rb.
 static void add_up(const item *it, const float *x) {
-    const int64_t n = it->r->n_gates * it->r->hidden, h = it->r->hidden;
-    for (int64_t g = 0; g < n; g++) {
-        it->gates[g] = dot(it->w + g * it->r->n_in, x, it->r->n_in) + (it->bias != NULL ? it->bias[g] : 0);
-        it->of_state[g] = dot(it->rec + g * h, it->h, h) + (it->bias != NULL ? it->bias[n + g] : 0);
-    }
+    const int64_t n = it->r->n_gates * it->r->hidden;
+    products(it->gates, it->w, x, it->bias, n, it->r->n_in);
+    products(it->of_state, it->rec, it->h, it->bias != NULL ? it->bias + n : NULL, n, it->r->hidden);
+}
+
+/// The gates [from, to) with what R makes of the state, bounded.
+static void join(const item *it, int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; i++) it->gates[i] = bounded(it->r, it->gates[i] + it->of_state[i]);
 }
 
 static void step_rnn(const item *it) {
-    for (int64_t i = 0; i < it->r->hidden; i++)
-        it->h[i] = activate(&it->acts[0], bounded(it->r, it->gates[i] + it->of_state[i]));
+    join(it, 0, it->r->hidden);
+    activate_row(&it->acts[0], it->gates, it->r->hidden);
+    memcpy(it->h, it->gates, (size_t)it->r->hidden * sizeof *it->h);
 }
 
 /// z, r, h: with linear_before_reset the reset is of what R makes of the state, else of the state.
 static void step_gru(const item *it) {
     const recurrent *r = it->r;
     const int64_t n = r->hidden;
-    for (int64_t i = 0; i < 2 * n; i++)
-        it->gates[i] = activate(&it->acts[0], bounded(r, it->gates[i] + it->of_state[i]));
-    for (int64_t i = 0; i < n; i++) it->some[i] = it->gates[n + i] * it->h[i];
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t g = 2 * n + i;
-        const float bias = it->bias != NULL ? it->bias[3 * n + g] : 0;
-        const float of_state =
-            r->linear_before_reset ? it->gates[n + i] * it->of_state[g] : dot(it->rec + g * n, it->some, n) + bias;
-        it->gates[g] = activate(&it->acts[1], bounded(r, it->gates[g] + of_state));
+    float *gates = it->gates, *of_state = it->of_state + 2 * n;
+    join(it, 0, 2 * n);
+    activate_row(&it->acts[0], gates, 2 * n);
+    if (r->linear_before_reset) {
+        for (int64_t i = 0; i < n; i++) of_state[i] = gates[n + i] * of_state[i];
+    } else {
+        for (int64_t i = 0; i < n; i++) it->some[i] = gates[n + i] * it->h[i];
+        products(of_state, it->rec + 2 * n * n, it->some, it->bias != NULL ? it->bias + 5 * n : NULL, n, n);
     }
-    for (int64_t i = 0; i < n; i++) it->h[i] = (1 - it->gates[i]) * it->gates[2 * n + i] + it->gates[i] * it->h[i];
+    join(it, 2 * n, 3 * n);
+    activate_row(&it->acts[1], gates + 2 * n, n);
+    for (int64_t i = 0; i < n; i++) it->h[i] = (1 - gates[i]) * gates[2 * n + i] + gates[i] * it->h[i];
 }
 
 /// i, o, f, c; peepholes of i, o, f look at the cell, that of o at the new one.
 static void step_lstm(const item *it) {
     const recurrent *r = it->r;
     const int64_t n = r->hidden;
+    float *in = it->gates, *out = in + n, *forget = in + 2 * n, *cell = in + 3 * n;
     const float *p = it->peep;
-    for (int64_t k = 0; k < n; k++) {
-        float gate[4];
-        for (int g = 0; g < 4; g++) gate[g] = it->gates[g * n + k] + it->of_state[g * n + k];
-        if (p != NULL) gate[0] += p[k] * it->c[k];
-        if (p != NULL) gate[2] += p[2 * n + k] * it->c[k];
-        const float in = activate(&it->acts[0], bounded(r, gate[0]));
-        const float forget = r->couples_forget ? 1 - in : activate(&it->acts[0], bounded(r, gate[2]));
-        it->c[k] = forget * it->c[k] + in * activate(&it->acts[1], bounded(r, gate[3]));
-        if (p != NULL) gate[1] += p[n + k] * it->c[k];
-        it->h[k] = activate(&it->acts[0], bounded(r, gate[1])) * activate(&it->acts[2], it->c[k]);
+    for (int64_t i = 0; i < 4 * n; i++) in[i] += it->of_state[i];
+    for (int64_t i = 0; p != NULL && i < n; i++) {
+        in[i] += p[i] * it->c[i];
+        forget[i] += p[2 * n + i] * it->c[i];
     }
+    for (int64_t i = 0; i < n; i++) in[i] = bounded(r, in[i]), forget[i] = bounded(r, forget[i]);
+    for (int64_t i = 0; i < n; i++) cell[i] = bounded(r, cell[i]);
+    activate_row(&it->acts[0], in, n);
+    activate_row(&it->acts[0], forget, n);
+    activate_row(&it->acts[1], cell, n);
+    for (int64_t i = 0; i < n; i++) it->c[i] = (r->couples_forget ? 1 - in[i] : forget[i]) * it->c[i] + in[i] * cell[i];
+    for (int64_t i = 0; i < n; i++) out[i] = bounded(r, out[i] + (p != NULL ? p[n + i] * it->c[i] : 0));
+    activate_row(&it->acts[0], out, n);
+    memcpy(it->some, it->c, (size_t)n * sizeof *it->some);
+    activate_row(&it->acts[2], it->some, n);
+    for (int64_t i = 0; i < n; i++) it->h[i] = out[i] * it->some[i];
 }
 
 // ---- a sequence ----

@@ -582,7 +582,7 @@ static void test_workspace_is_reported(void **state) {
     nn_case c;
     nn_make(&c, "Conv", 11, "1x16x28x28 16x16x3x3 16", "pads=[1,1,1,1]", 1);
     nn_run(&c);
-    assert_true(c.workspace_bytes > 0); // im2col of oneDNN
+    assert_true(c.workspace_bytes > 0); // a tile of the input, with its padding
     nn_done(&c);
     nn_make(&c, "MaxPool", 12, "1x16x28x28", "kernel_shape=[2,2]", 1);
     nn_run(&c);
