@@ -7,6 +7,7 @@
 
 enum {
     OPT_READY_FD = CLI_OPT_MAX_TRACE + 1,
+    OPT_PARENT,
     OPT_MAX_BYTES,
     OPT_BATCH_EVENTS,
     OPT_HOLD_BACK,
@@ -15,7 +16,8 @@ enum {
 };
 
 static const char help[] = "Started by run, compare and linked programs: there is no need to call it.\n\n"
-                           "  --ready-fd N        write one byte there once events are taken\n"
+                           "  --ready-fd N        write one byte there once events are taken, or why they are not\n"
+                           "  --parent PID        of the process that reads it\n"
                            "  --form F            auto (default), rows or chunks\n"
                            "  --max-bytes N       of the file (default: no limit)\n"
                            "  --batch-events N    at most in one transaction\n"
@@ -24,6 +26,7 @@ static const char help[] = "Started by run, compare and linked programs: there i
                            "  --quiet             print nothing when recording ends early\n";
 
 static const struct option option_table[] = {{"ready-fd", required_argument, NULL, OPT_READY_FD},
+                                             {"parent", required_argument, NULL, OPT_PARENT},
                                              {"form", required_argument, NULL, CLI_OPT_FORM},
                                              {"max-bytes", required_argument, NULL, OPT_MAX_BYTES},
                                              {"batch-events", required_argument, NULL, OPT_BATCH_EVENTS},
@@ -48,6 +51,10 @@ static bool take(tide_collector_options *o, cli_recording_options *form, int c) 
         if (!cli_parse_count(cmd, "--ready-fd", optarg, 1 << 20, &n)) return false;
         o->ready_fd = (int)n;
         return true;
+    case OPT_PARENT:
+        if (!cli_parse_count(cmd, "--parent", optarg, INT32_MAX, &n)) return false;
+        o->parent = (int)n;
+        return true;
     case OPT_MAX_BYTES:
         return cli_parse_count(cmd, "--max-bytes", optarg, INT64_MAX, &o->max_bytes);
     case OPT_BATCH_EVENTS:
@@ -70,7 +77,7 @@ static bool take(tide_collector_options *o, cli_recording_options *form, int c) 
 }
 
 static int run(int argc, char **argv) {
-    tide_collector_options o = {.ready_fd = -1};
+    tide_collector_options o = {.create = true, .ready_fd = -1};
     cli_recording_options form = {0};
     int c;
     while ((c = cli_next_option(&cli_command_collect, argc, argv)) != -1) {
@@ -83,7 +90,8 @@ static int run(int argc, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
     const tide_status st = tide_collect(&o, &err);
     if (st == TIDE_OK) return CLI_EXIT_OK;
-    // Once the collector is ready, errors go into the feed, and the program that started it prints them.
+    // Errors go through the pipe, and into the feed once the collector is ready: the program that started it prints
+    // them.
     const bool was_ready = o.ready_fd >= 0 && fcntl(o.ready_fd, F_GETFD) < 0;
     if (!o.quiet && !was_ready) cli_print_error(&err);
     return cli_exit_code(st);

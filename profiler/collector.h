@@ -20,13 +20,19 @@ extern "C" {
 
 typedef struct tide_collector_options {
     const char *path;
-    bool create; ///< make the trace (tidemark record); false: it is there (started by tide_recorder_open)
+    /// Make the trace; false: it is there.
+    bool create;
+    /// The process that started this one and reads what is written to ready_fd; 0: none does. If it goes before it has
+    /// a feed, that is the end.
+    int parent;
     tide_record_form form;
     uint64_t max_bytes;
     size_t batch_events;
     unsigned hold_back_ms; ///< as in tide_recorder_options
     bool attached_late, quiet;
-    int ready_fd; ///< one byte 1 is written there once feeds are taken, then it is closed; -1: no process waits
+    /// One byte 1 is written there once feeds are taken, and it is closed; to a parent, if that cannot be, byte 2, the
+    /// status as a byte, and message, place, note and hint, each with a zero behind it. -1: no process waits
+    int ready_fd;
     /// Asked between rounds: no new process will come. NULL: true once a feed has been seen. The collector ends when
     /// this is true and all feeds have ended.
     bool (*is_over)(void *ctx);

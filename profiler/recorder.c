@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Life of a recorder, its observer, and what the recorded process writes into the trace itself: its row, runs with
-// their plans, facts. See tidemark/record.h.
+// Life of a recorder, its observer, and what the recorded process tells of itself: runs with their plans, facts. See
+// tidemark/record.h.
 //
-//     open    trace made empty -> our row in it -> feed -> drain
-//     close   connection closed -> feed ended -> drain takes the rest and finishes -> its result is ours
+//     open    trace made empty -> feed -> drain, which makes our row
+//     close   feed ended -> drain takes the rest and finishes -> its result is ours
 //
-// The process writes seldom, through a connection of its own. While it waits for its turn, the drain pauses. A run is a
-// row first, then a slot in the ring of the thread that begins it: so the drain knows where it begins among the events.
+// All of it goes into the feed: one process writes the trace, the one that drains. A run is a record of the log first,
+// then a slot in the ring of the thread that begins it: so the drain knows where it begins among the events.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,11 +19,12 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "core/base/text.h"
+#include "profiler/feed/registration.h"
 #include "profiler/recorder_internal.h"
 
 enum { MAX_COMMAND = 4096 };
 
-// ---- our row ----
+// ---- who we are ----
 
 /// As the options or the launcher say; -1: none.
 static int32_t recorder_rank(const tide_recorder_options *opt) {
@@ -53,46 +54,7 @@ static char *command_line(void) {
     return text;
 }
 
-static tide_status add_process(tide_recorder *r, tide_error *err) {
-    TIDE_TRY(tide__store_begin(r->store, err));
-    char *command = command_line();
-    char boot_id[TIDE__BOOT_ID_BYTES];
-    tide__clock_boot_id(boot_id);
-    const tide__process_row row = {.pid = getpid(),
-                                   .rank = recorder_rank(&r->opt),
-                                   .command = command,
-                                   .boot_id = boot_id[0] != '\0' ? boot_id : NULL,
-                                   .has_wall = true,
-                                   .wall_ns = tide__clock_wall_ns(),
-                                   .begin_ns = (int64_t)tide_now_ns()};
-    const tide_status st = tide__store_add_process(r->store, &row, &r->process_id, err);
-    tide_host_free(command);
-    return tide__store_end(r->store, st, err);
-}
-
-static tide_status open_connection(tide_recorder *r, tide_error *err) {
-    TIDE_TRY(tide__store_open(r->path, &r->store, err));
-    return add_process(r, err);
-}
-
-static tide_status write_feed_name(tide_recorder *r, tide_error *err) {
-    const char *path = tide__feed_path(r->feed), *slash = strrchr(path, '/');
-    TIDE_TRY(tide__store_begin(r->store, err));
-    const tide_status st = tide__store_set_feed(r->store, r->process_id, slash != NULL ? slash + 1 : path, err);
-    return tide__store_end(r->store, st, err);
-}
-
-// ---- turns ----
-
-/// With the lock: wait for the trace, and let the drain know. A child of fork must not use the connection.
-static tide_status begin(tide_recorder *r, tide_error *err) {
-    TIDE_TRY(tide__recorder_failure(r, err));
-    tide__feed_header *head = tide__feed_head(r->feed);
-    atomic_fetch_add(&head->waiting_writers, 1u);
-    const tide_status st = tide__store_begin(r->store, err);
-    atomic_fetch_sub(&head->waiting_writers, 1u);
-    return st;
-}
+// ---- calls that take turns ----
 
 typedef struct turn {
     tide__signal_hold hold;
@@ -101,14 +63,14 @@ typedef struct turn {
 static tide_status take_turn(tide_recorder *r, turn *t, tide_error *err) {
     if (r->owner != getpid())
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot record into '%s': a forked process has no part in it", r->path);
-    pthread_mutex_lock(&r->store_lock);
+    pthread_mutex_lock(&r->call_lock);
     tide__hold_xfsz(&t->hold);
     return TIDE_OK;
 }
 
 static void end_turn(tide_recorder *r, const turn *t) {
     tide__release_xfsz(&t->hold);
-    pthread_mutex_unlock(&r->store_lock);
+    pthread_mutex_unlock(&r->call_lock);
 }
 
 // ---- runs ----
@@ -121,14 +83,16 @@ static tide_status begin_run(tide_recorder *r, const tide_run_info *info, const 
     if (r->run_id != 0)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot begin a run of '%s': run %" PRId64 " is still open",
                          info->model != NULL ? info->model : "", r->run_id);
-    TIDE_TRY(begin(r, err));
+    TIDE_TRY(tide__recorder_failure(r, err));
     const uint64_t t_ns = now(r);
-    int64_t run_id = 0;
-    tide_status st = tide__store_add_run(r->store, r->process_id, info, plan,
-                                         (int64_t)(t_ns != 0 ? t_ns : tide_now_ns()), &run_id, err);
-    TIDE_TRY(tide__store_end(r->store, st, err));
-    tide__feed_run(r->feed, true, run_id, t_ns);
-    r->run_id = run_id;
+    const int64_t begin_ns = (int64_t)((t_ns != 0 ? t_ns : tide_now_ns()) & INT64_MAX);
+    tide_text bytes = {0};
+    tide_status st = tide__registration_put_run(&bytes, info, plan, begin_ns, err);
+    if (st == TIDE_OK) st = tide__feed_register(r->feed, TIDE__LOG_RUN, bytes.data, bytes.len, err);
+    tide_text_deinit(&bytes);
+    TIDE_TRY(st);
+    r->run_id = ++r->n_runs;
+    tide__feed_run(r->feed, true, r->run_id, t_ns);
     return TIDE_OK;
 }
 
@@ -160,35 +124,24 @@ tide_status tide_recorder_end_run(tide_recorder *r, tide_error *err) {
 
 // ---- facts ----
 
-static bool is_own_key(const char *key) {
-    static const char *const own[] = {
-        "schema",  "version",  "created_by",       "created_utc",    "clock",          "state",
-        "reason",  "n_events", "first_kept_event", "n_scope_events", "n_blocks",       "n_runs",
-        "n_names", "n_scopes", "requested_bytes",  "freed_bytes",    "n_orphan_frees", "n_problems",
-        "n_late",  "n_lost",   "totals",           "feed_bytes",     "blocked_ns",     "own_peak_bytes",
-    };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcmp(key, own[i]) == 0) return true;
-    return false;
-}
-
 tide_status tide_recorder_put_meta(tide_recorder *r, const char *key, const char *value, tide_error *err) {
-    if (is_own_key(key))
+    if (tide__is_own_key(key))
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "cannot put '%s' into meta: the recorder writes it itself", key);
     turn t;
     TIDE_TRY(take_turn(r, &t, err));
-    tide_status st = begin(r, err);
-    if (st == TIDE_OK) st = tide__store_end(r->store, tide__store_put_meta(r->store, key, value, err), err);
+    tide_text bytes = {0};
+    tide_status st = tide__recorder_failure(r, err);
+    if (st == TIDE_OK) st = tide__registration_put_fact(&bytes, key, value, err);
+    if (st == TIDE_OK) st = tide__feed_register(r->feed, TIDE__LOG_FACT, bytes.data, bytes.len, err);
+    tide_text_deinit(&bytes);
     end_turn(r, &t);
     return st;
 }
 
-static void close_connection(tide_recorder *r) {
-    pthread_mutex_lock(&r->store_lock);
+static void end_open_run(tide_recorder *r) {
+    pthread_mutex_lock(&r->call_lock);
     if (r->run_id != 0 && r->feed != NULL) (void)!end_run(r, NULL);
-    tide__store_close(r->store);
-    r->store = NULL;
-    pthread_mutex_unlock(&r->store_lock);
+    pthread_mutex_unlock(&r->call_lock);
 }
 
 // ---- marks, flush ----
@@ -204,32 +157,21 @@ void tide_recorder_mark(tide_recorder *r, const char *name) {
     tide__feed_memory(r->feed, &e);
 }
 
-/// Heads of all rings as they are now; *n of them, owned by the caller.
-static tide_status read_heads(tide_recorder *r, uint64_t **heads, size_t *n, tide_error *err) {
-    if (r->own_reader == NULL) TIDE_TRY(tide__feed_reader_open(tide__feed_path(r->feed), true, &r->own_reader, err));
-    TIDE_TRY(tide__feed_reader_refresh(r->own_reader, err));
-    *n = tide__feed_reader_n_rings(r->own_reader);
-    *heads = tide_host_calloc(*n + 1, sizeof **heads);
-    if (*heads == NULL) return TIDE_NO_MEMORY(err, "to flush '%s'", r->path);
-    for (size_t i = 0; i < *n; i++)
-        (*heads)[i] = atomic_load_explicit(&tide__feed_reader_ring(r->own_reader, i)->head, memory_order_acquire);
-    return TIDE_OK;
-}
-
-static bool is_written(const tide_recorder *r, const uint64_t *heads, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (atomic_load_explicit(&tide__feed_reader_ring(r->own_reader, i)->tail, memory_order_acquire) < heads[i])
-            return false;
-    return true;
+/// Whether all events before `heads`, and `n_registered` runs and facts, are in the file.
+static bool is_written(const tide_recorder *r, const uint64_t *heads, size_t n, uint64_t n_registered) {
+    const tide__feed_header *head = tide__feed_head(r->feed);
+    return atomic_load_explicit(&head->n_registered, memory_order_acquire) >= n_registered &&
+           tide__feed_has_given(r->feed, heads, n);
 }
 
 static tide_status flush(tide_recorder *r, tide_error *err) {
     uint64_t *heads = NULL;
     size_t n;
-    TIDE_TRY(read_heads(r, &heads, &n, err));
+    TIDE_TRY(tide__feed_heads(r->feed, &heads, &n, err));
     tide_status st = TIDE_OK;
+    const uint64_t n_registered = tide__feed_n_registered(r->feed);
     uint64_t stopped_ns = 0;
-    for (unsigned i = 0; !is_written(r, heads, n); i++) {
+    for (unsigned i = 0; !is_written(r, heads, n, n_registered); i++) {
         st = tide__recorder_failure(r, err);
         if (st == TIDE_OK && i % 64 == 63 && tide__recorder_is_stopped_too_long(r, &stopped_ns))
             st = tide__recorder_stopped(r, "flush", err);
@@ -303,11 +245,10 @@ static char *absolute_path(const char *path) {
 
 static void destroy(tide_recorder *r, bool remove_feed) {
     tide__drain_made(&r->making);
-    tide__feed_reader_close(r->own_reader, false);
     if (r->feed != NULL) tide__feed_end(r->feed);
     tide__feed_destroy(r->feed, remove_feed);
     tide__own_blocks_destroy(r->own);
-    pthread_mutex_destroy(&r->store_lock);
+    pthread_mutex_destroy(&r->call_lock);
     pthread_mutex_destroy(&r->drain_lock);
     tide_host_free(r->path);
     tide_host_free(r);
@@ -316,45 +257,34 @@ static void destroy(tide_recorder *r, bool remove_feed) {
 /// The trace and what SQLite put beside it.
 static void remove_trace(const tide_recorder *r) {
     static const char *const endings[] = {"", "-wal", "-shm", "-journal", ".drain"};
-    char *plain = tide__sql_file_name(r->path);
-    for (size_t i = 0; plain != NULL && i < sizeof endings / sizeof endings[0]; i++) {
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
         tide_text name = {0};
-        tide_text_addf(&name, "%s%s", plain, endings[i]);
+        tide_text_addf(&name, "%s%s", r->path, endings[i]);
         if (!name.failed) unlink(name.data);
         tide_text_deinit(&name);
     }
-    tide_host_free(plain);
 }
 
-static tide_status make_trace(tide_recorder *r, const char *path, tide_error *err) {
-    if (r->opt.drain == TIDE_RECORD_ATTACH) {
-        if (path[0] != '\0' && tide__drain_is_locked(r->path)) return TIDE_OK;
-        const tide_status st =
-            TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "cannot record into '%s': no collector is there", path);
-        tide_error_hint(err, "start one with: tidemark record -o TRACE -- COMMAND");
-        return st;
-    }
-    if (path[0] != '\0') TIDE_TRY(tide__drain_lock_making(r->path, &r->making, err));
-    TIDE_TRY(tide__store_create(path, err));
-    r->created = true;
-    return TIDE_OK;
-}
-
-static tide_status open_parts(tide_recorder *r, const char *path, tide_error *err) {
-    TIDE_TRY(tide__collector_check(r, err));
-    TIDE_TRY(tide__own_blocks_create(&r->own, err));
-    TIDE_TRY(make_trace(r, path, err));
-    TIDE_TRY(open_connection(r, err));
+static tide_status make_feed(tide_recorder *r, tide_error *err) {
+    char *command = command_line();
     const tide__feed_options opt = {.trace_path = r->path,
-                                    .process_id = r->process_id,
+                                    .command = command,
                                     .rank = recorder_rank(&r->opt),
                                     .ring_slots = r->opt.ring_events,
                                     .drop_when_full = r->opt.drop_when_full,
                                     .max_wait_ns = tide__recorder_max_wait(r)};
-    TIDE_TRY(tide__feed_create(&opt, &r->feed, err));
+    const tide_status st = tide__feed_create(&opt, &r->feed, err);
+    tide_host_free(command);
+    TIDE_TRY(st);
     tide__feed_set_watch(r->feed, tide__recorder_drain_lives, r);
     tide__feed_on_stall(r->feed, tide__recorder_drain_stalls, r);
-    TIDE_TRY(write_feed_name(r, err));
+    return TIDE_OK;
+}
+
+static tide_status open_parts(tide_recorder *r, const char *path, tide_error *err) {
+    TIDE_TRY(tide__own_blocks_create(&r->own, err));
+    TIDE_TRY(tide__recorder_make_trace(r, path, err));
+    TIDE_TRY(make_feed(r, err));
     return tide__recorder_start_drain(r, err);
 }
 
@@ -364,7 +294,7 @@ tide_status tide_recorder_open(const char *path, const tide_recorder_options *op
     TIDE_TRY(TIDE_NEW(&r, 1, err, "to record into '%s'", path));
     if (opt != NULL) r->opt = *opt;
     r->owner = getpid();
-    pthread_mutex_init(&r->store_lock, NULL);
+    pthread_mutex_init(&r->call_lock, NULL);
     pthread_mutex_init(&r->drain_lock, NULL);
     r->path = absolute_path(path);
     tide__signal_hold hold;
@@ -405,7 +335,7 @@ tide_status tide_recorder_close(tide_recorder *r, tide_error *err) {
     }
     tide__signal_hold hold;
     tide__hold_xfsz(&hold);
-    close_connection(r);
+    end_open_run(r);
     tide__feed_end(r->feed);
     tide_error why = TIDE_ERROR_INIT;
     tide_status st = tide__recorder_end_drain(r, &why);
@@ -421,9 +351,9 @@ void tide_recorder_abandon(tide_recorder *r) {
         tide__feed_destroy(r->feed, false);
         return;
     }
-    close_connection(r);
+    end_open_run(r);
     tide__recorder_stop_drain(r);
     if (r->created) remove_trace(r);
     // A trace that others record into keeps what was recorded: its collector removes the feed.
-    destroy(r, r->created || r->process_id == 0);
+    destroy(r, r->created || !tide__recorder_is_taken(r));
 }

@@ -4,6 +4,8 @@
 //
 //     recorder.c        life of a recorder, the observer; runs, facts and marks
 //     recorder_drain.c  who drains its feed: a thread, a collector process, the collector of another program
+//     recorder_start.c  a collector process: started, and this program as its own
+//     recorder_engine.h what of the drain a recorder calls: where SQLite begins
 //     recorder_own.c    what the program tells of memory of its own, by block or by address
 #ifndef TIDE_PROFILER_RECORDER_INTERNAL_H
 #define TIDE_PROFILER_RECORDER_INTERNAL_H
@@ -13,8 +15,7 @@
 
 #include "profiler/drain/drain.h"
 #include "profiler/feed/feed.h"
-#include "profiler/feed/reader.h"
-#include "profiler/store/store.h"
+#include "profiler/recorder_engine.h"
 #include "tidemark/record.h"
 
 /// The live blocks that the program told of by address.
@@ -25,22 +26,24 @@ struct tide_recorder {
     tide_recorder_options opt;
     tide__feed *feed;
     tide__own_blocks *own; ///< has locks of its own
-    int64_t process_id;    ///< row of table process
     pid_t owner;           ///< a forked child has no part in the recording
 
-    pthread_mutex_t store_lock; ///< guards the next three
-    tide__store *store;
-    int64_t run_id;                ///< open run; 0: none
-    tide__feed_reader *own_reader; ///< of our own feed, for flush; NULL until then
+    pthread_mutex_t call_lock; ///< guards the next two
+    int64_t run_id, n_runs;    ///< open run, 0: none; numbers that were given
 
-    pthread_mutex_t drain_lock;   ///< guards the next two; taken by threads that wait for room
+    pthread_mutex_t drain_lock;   ///< guards the next three; taken by threads that wait for room
+    const tide__engine *engine;   ///< NULL: not needed yet
     tide__drain_thread *thread;   ///< NULL: another process drains
     pid_t collector;              ///< our child; 0: none, or reaped
     bool created;                 ///< the trace is of our making
     tide__drain_lock_file making; ///< held until the drain is at work
 };
 
-/// Start the drain; the feed is there.
+/// Make the trace, or have the collector make it that is started for it, or find the one that is there.
+tide_status tide__recorder_make_trace(tide_recorder *r, const char *path, tide_error *err) TIDE_NODISCARD;
+/// Whether some drain has taken the feed, which is then the trace's.
+bool tide__recorder_is_taken(const tide_recorder *r);
+/// Start the drain, or wait for it; the feed is there.
 tide_status tide__recorder_start_drain(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 /// As the options say; UINT64_MAX: without end.
 uint64_t tide__recorder_max_wait(const tide_recorder *r);
@@ -65,7 +68,8 @@ tide_status tide__own_blocks_create(tide__own_blocks **out, tide_error *err) TID
 /// Takes NULL.
 void tide__own_blocks_destroy(tide__own_blocks *blocks);
 
-/// Whether there is a program to start as a collector: asked before anything is made.
-tide_status tide__collector_check(const tide_recorder *r, tide_error *err) TIDE_NODISCARD;
+/// Start "PROGRAM collect TRACE ...", which makes the trace, and wait until it takes feeds. What it fails by is ours,
+/// with the trace called `path`, as the user called it.
+tide_status tide__collector_start(const tide_recorder *r, const char *path, pid_t *pid, tide_error *err) TIDE_NODISCARD;
 
 #endif

@@ -110,6 +110,7 @@ typedef struct tide_recorder_options {
  *         TIDE_ERR_NOMEM
  *
  * Costs a file made, and the feed: a mapped file beside the trace, at most ring_events * 64 bytes for each thread.
+ * Where a collector drains, the feed is the only file that this process opens.
  */
 tide_status tide_recorder_open(const char *path, const tide_recorder_options *opt, tide_recorder **out,
                                tide_error *err) TIDE_NODISCARD;
@@ -202,7 +203,8 @@ void tide_recorder_leave(tide_recorder *r, tide_scope *scope);
 /// A moment with a name (copied), between the events: two of them can be compared later. Costs an event. `r` may be
 /// NULL.
 void tide_recorder_mark(tide_recorder *r, const char *name);
-/// Wait until all events before this call are in the file, for other readers of it. @return as tide_recorder_close
+/// Wait until all events, runs and facts before this call are in the file, for other readers of it. @return as
+/// tide_recorder_close
 tide_status tide_recorder_flush(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
 
 /// What recording has taken so far.
@@ -232,17 +234,22 @@ typedef struct tide_run_info {
  *
  * @param plan    stored with it, borrowed for the call: also with a naive run, so that its lifetimes can be shown and
  *                its peak be predicted; may be NULL
- * @param run_id  out: counts from 1; may be NULL
- * @return TIDE_ERR_INVALID while a run is open; TIDE_ERR_IO; after a failed recording the error of it
+ * @param run_id  out: number of the run in this process, from 1; may be NULL. In the trace the n-th run of a process is
+ *                its n-th row of table run: the same number where one process records
+ * @return TIDE_ERR_INVALID while a run is open, and for a plan that holds what none does; TIDE_ERR_OVERFLOW when a
+ * number of it passes 2^63 - 1; TIDE_ERR_NO_SPACE when it takes more than 1 GiB; TIDE_ERR_WRITE: a full disk; after a
+ *         failed recording the error of it
  *
- * Costs a transaction of the file, and a row for each lifetime of the plan.
+ * Costs some 40 bytes of the feed for each lifetime of the plan, and their names; waits for no other process. The rows
+ * are in the trace after tide_recorder_flush or tide_recorder_close.
  */
 tide_status tide_recorder_begin_run(tide_recorder *r, const tide_run_info *info, const tide_memory_plan *plan,
                                     int64_t *run_id, tide_error *err) TIDE_NODISCARD;
 /// End the open run. @return TIDE_ERR_INVALID when none is open; after a failed recording the error of it
 tide_status tide_recorder_end_run(tide_recorder *r, tide_error *err) TIDE_NODISCARD;
-/// A fact for the table `meta`; copied, overwrites. Costs a transaction of the file. @return TIDE_ERR_INVALID for a key
-/// that the recorder writes itself (docs/trace-format.md); TIDE_ERR_IO; after a failed recording the error of it
+/// A fact for the table `meta`; copied, overwrites. It is there after tide_recorder_flush or tide_recorder_close.
+/// @return TIDE_ERR_INVALID for a key that the recorder writes itself (docs/trace-format.md); TIDE_ERR_WRITE: a full
+/// disk; after a failed recording the error of it
 tide_status tide_recorder_put_meta(tide_recorder *r, const char *key, const char *value,
                                    tide_error *err) TIDE_NODISCARD;
 

@@ -4,6 +4,7 @@
 #include "profiler/collector.h"
 
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,10 +32,25 @@ static void say_ready(int fd) {
     close(fd);
 }
 
+/// It cannot be, and why: what started us has the words.
+static void say_why(const tide_collector_options *opt, const tide_error *err) {
+    char text[2 + sizeof *err] = {2, (char)err->status};
+    const char *const parts[] = {err->msg, err->where, err->note, err->hint};
+    size_t n = 2;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        const size_t bytes = strlen(parts[i]) + 1;
+        memcpy(text + n, parts[i], bytes);
+        n += bytes;
+    }
+    (void)!write(opt->ready_fd, text, n);
+    close(opt->ready_fd);
+}
+
 static bool is_over(const tide_collector_options *opt, const tide__drain *d) {
     if (opt->is_over != NULL) return opt->is_over(opt->ctx);
     // Who is started for a trace that is there finds its feed at once, or there is none.
-    return !opt->create || tide__drain_has_seen_feed(d);
+    if (!opt->create || tide__drain_has_seen_feed(d)) return true;
+    return opt->parent != 0 && getppid() != opt->parent;
 }
 
 static void pause_between(tide__drain *d, size_t n_events) {
@@ -59,7 +75,8 @@ static tide_status collect(const tide_collector_options *opt, tide__drain *d, ti
             pause_between(d, n_events);
     }
     const tide_status finished = tide__drain_finish(d, st == TIDE_OK ? err : NULL);
-    return st == TIDE_OK ? finished : st;
+    if (st == TIDE_OK) st = finished;
+    return st == TIDE_OK ? tide__drain_check(d, err) : st;
 }
 
 static tide_status open_and_collect(const tide_collector_options *opt, tide_error *err) {
@@ -72,11 +89,16 @@ static tide_status open_and_collect(const tide_collector_options *opt, tide_erro
                                        .quiet = opt->quiet};
     tide__drain *d = NULL;
     tide__drain_lock_file making = {0};
-    if (opt->create) TIDE_TRY(tide__drain_lock_making(opt->path, &making, err));
-    tide_status opened = opt->create ? tide__store_create(opt->path, err) : TIDE_OK;
-    if (opened == TIDE_OK) opened = tide__drain_open(&drain, &d, err);
+    tide_error why = TIDE_ERROR_INIT;
+    tide_status opened = opt->create ? tide__drain_lock_making(opt->path, &making, &why) : TIDE_OK;
+    if (opened == TIDE_OK && opt->create) opened = tide__store_create(opt->path, &why);
+    if (opened == TIDE_OK) opened = tide__drain_open(&drain, &d, &why);
     tide__drain_made(&making);
-    if (opened != TIDE_OK) return opened;
+    if (opened != TIDE_OK) {
+        if (err != NULL) *err = why;
+        if (opt->parent != 0 && opt->ready_fd >= 0) say_why(opt, &why);
+        return opened;
+    }
     say_ready(opt->ready_fd);
     const tide_status st = collect(opt, d, err);
     tide__drain_close(d);

@@ -87,8 +87,6 @@ static tide_status check_file(tide__drain *d, bool now, tide_error *err) {
 // Events, what follows from them, and the position of each ring. Slots are given back after the COMMIT: a drain that is
 // killed before it leaves them to the next one; after it, the positions in the file say that they are there.
 
-enum { WRITER_PAUSE_NS = 100 * 1000, WRITER_PAUSES = 2000 };
-
 // ---- what there is to do ----
 
 static bool is_drained(const tide__drain_feed *f) {
@@ -112,18 +110,6 @@ static bool has_work(const tide__drain *d) {
     for (size_t i = 0; i < d->n_feeds; i++)
         if (feed_has_work(d->feeds[i])) return true;
     return false;
-}
-
-/// Those who record wait while we write; those of them who write too would wait for ever if the next batch followed at
-/// once. Bounded: the number is anybody's to set.
-static void let_writers_in(const tide__drain *d) {
-    for (int i = 0; i < WRITER_PAUSES; i++) {
-        bool waits = false;
-        for (size_t k = 0; k < d->n_feeds && !waits; k++)
-            waits = d->feeds[k]->is_alive && atomic_load(&d->feeds[k]->head->waiting_writers) > 0;
-        if (!waits) return;
-        nanosleep(&(struct timespec){.tv_nsec = WRITER_PAUSE_NS}, NULL);
-    }
 }
 
 static bool wants_chunks(const tide__drain *d) {
@@ -245,6 +231,10 @@ static bool end_feed(tide__drain *d, tide__drain_feed *f) {
     struct stat info;
     if (stat(f->path, &info) == 0) d->feed_bytes += (uint64_t)info.st_blocks * 512; // its header has a hole
     f->is_ended = true;
+    const bool has_counted = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
+    d->has_counted = has_counted;
+    d->n_heard = has_counted ? f->head->n_heard : 0;
+    d->n_dropped = has_counted ? f->head->n_dropped : 0;
     if (f->is_damaged) return false;
     if (atomic_load_explicit(&f->head->drain, memory_order_relaxed) != TIDE__DRAIN_FAILED)
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_DONE, memory_order_release);
@@ -274,7 +264,6 @@ static tide_status keep_below_limit(tide__drain *d, tide_error *err) {
 
 tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) {
     *n = 0;
-    let_writers_in(d);
     tide__drain_begin_batch(d, tide_now_ns());
     TIDE_TRY(tide__store_begin(d->store, err));
     d->as_chunks = wants_chunks(d);
@@ -294,6 +283,7 @@ enum {
     SHORTEST_NAP_NS = 50 * 1000,
     SHORT_NAP_NS = 2 * 1000 * 1000,
     LONG_NAP_NS = 16 * 1000 * 1000,
+    NO_FEED_MS = 4, ///< from one look for feeds to the next, as long as there are none
 };
 
 // ---- open, close ----
@@ -416,10 +406,10 @@ tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive,
     return kept_failure(d, err);
 }
 
-bool tide__drain_has_ended(const tide__drain *d, int64_t process_id) {
+bool tide__drain_has_ended(const tide__drain *d, const char *feed_path) {
     for (size_t i = 0; i < d->n_feeds; i++)
-        if (d->feeds[i]->process_id == process_id && !d->feeds[i]->is_ended) return false;
-    return !d->has_held_feed; // it may be the feed of that process
+        if (strcmp(d->feeds[i]->path, feed_path) == 0 && !d->feeds[i]->is_ended) return false;
+    return !d->has_held_feed; // it may be that one
 }
 
 bool tide__drain_has_seen_feed(const tide__drain *d) { return d->has_seen_feed; }
@@ -447,7 +437,9 @@ uint64_t tide__drain_pause_ns(tide__drain *d, size_t n_events, uint64_t since_ns
             has_some = true;
         }
     }
-    const uint64_t passed = tide_now_ns() - since_ns, batch_ns = (uint64_t)d->opt.batch_ms * 1000000;
+    // A process that begins to record waits until its feed is seen.
+    const unsigned batch_ms = d->n_feeds > 0 ? d->opt.batch_ms : NO_FEED_MS;
+    const uint64_t passed = tide_now_ns() - since_ns, batch_ns = (uint64_t)batch_ms * 1000000;
     if (passed >= batch_ns) return 0;
     if (nap < SHORTEST_NAP_NS) nap = SHORTEST_NAP_NS;
     *idle = has_some ? 0 : *idle + 1;

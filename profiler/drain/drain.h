@@ -44,14 +44,20 @@ void tide__drain_look_again(tide__drain *d);
 /// How long to wait before the next round, 0: it is due; in steps, so that a ring that fills is seen in time. Costs no
 /// system call. `n_events`: of the last round, which ended at `since_ns`; *idle: 0 at its end, the caller's.
 uint64_t tide__drain_pause_ns(tide__drain *d, size_t n_events, uint64_t since_ns, unsigned *idle);
-/// Whether the process has put its last event in, and all is in the file; also when its feed was never seen.
-bool tide__drain_has_ended(const tide__drain *d, int64_t process_id);
+/// Whether the process of that feed has put its last event in, and all is in the file; also when it was never seen.
+bool tide__drain_has_ended(const tide__drain *d, const char *feed_path);
 bool tide__drain_has_seen_feed(const tide__drain *d);
 /// All feeds have ended: the last round was taken. Make the tables of the end, mark the trace as complete (or as cut
 /// short, with the reason), take the feeds' files away.
 tide_status tide__drain_finish(tide__drain *d, tide_error *err) TIDE_NODISCARD;
 /// Takes NULL. Without tide__drain_finish the trace stays unfinished and the feeds stay where they are.
 void tide__drain_close(tide__drain *d);
+/// It is finished: whether the file holds what its one process counted. Of several, and of one that was killed, nothing
+/// is known. TIDE_ERR_RUNTIME: it does not. Reads the file.
+tide_status tide__drain_check(const tide__drain *d, tide_error *err) TIDE_NODISCARD;
+/// The same of the trace at `path`, whose process counted so many events, some of them dropped.
+tide_status tide__drain_check_file(const char *path, uint64_t n_heard, uint64_t n_dropped,
+                                   tide_error *err) TIDE_NODISCARD;
 
 /// A thread of this process that rounds until every feed has ended, then finishes.
 typedef struct tide__drain_thread tide__drain_thread;
@@ -61,8 +67,9 @@ tide_status tide__drain_thread_start(const tide__drain_options *opt, tide__drain
 void tide__drain_thread_hurry(tide__drain_thread *t);
 /// Nor hold back anything in the next one.
 void tide__drain_thread_release(tide__drain_thread *t);
-/// End when process `process_id` has ended, and finish the trace only when no other process records into it.
-void tide__drain_thread_leave(tide__drain_thread *t, int64_t process_id);
+/// End when the process of that feed (borrowed until the thread has ended) has, and finish the trace only when no other
+/// process records into it.
+void tide__drain_thread_leave(tide__drain_thread *t, const char *feed_path);
 /// Whether it takes events no more; it is still to be joined. Any thread.
 bool tide__drain_thread_has_ended(tide__drain_thread *t);
 /// Give up: nothing more is written, the trace stays unfinished, the feeds stay where they are. Takes NULL.
@@ -72,7 +79,9 @@ tide_status tide__drain_thread_join(tide__drain_thread *t, tide_error *err) TIDE
 
 /// Whether a drain is at work on the trace at `path`.
 bool tide__drain_is_locked(const char *path);
-/// The same, or a process makes the trace and will start one.
+/// Whether there is a file to lock, held or not: a drain that was killed leaves it.
+bool tide__drain_has_lock(const char *trace_path);
+/// A drain is at work, or a process makes the trace and will start one.
 bool tide__drain_is_in_use(const char *path);
 /// What says that a drain is at work, or will be; gone with the process that holds it. Zero-initialise.
 typedef struct tide__drain_lock_file {

@@ -15,7 +15,8 @@
 enum {
     PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
     LIST_AGAIN_NS = 1000 * 1000 * 1000,
-    HELD_PATIENCE_S = 30, ///< seconds that a drain which was killed may take until the system has taken it down
+    TICK_NS = 20 * 1000 * 1000, ///< more than the clock of a file goes on by at once
+    HELD_PATIENCE_S = 30,       ///< seconds that a drain which was killed may take until the system has taken it down
 };
 
 // ---- the run of a process ----
@@ -27,17 +28,6 @@ static tide_status open_run(const tide__drain *d, int64_t process_id, int64_t *r
              "SELECT max(id) FROM run WHERE process_id = %" PRId64 " AND first_event IS NOT NULL AND end_ns IS NULL",
              process_id);
     return tide__sql_int(tide__store_sql(d->store), query, 0, run_id, err);
-}
-
-tide_status tide__drain_has_run(const tide__drain *d, int64_t process_id, int64_t run_id, bool *is_there,
-                                tide_error *err) {
-    char query[120];
-    snprintf(query, sizeof query, "SELECT 1 FROM run WHERE id = %" PRId64 " AND process_id = %" PRId64, run_id,
-             process_id);
-    int64_t found = 0;
-    const tide_status st = tide__sql_int(tide__store_sql(d->store), query, 0, &found, err);
-    *is_there = found == 1;
-    return st;
 }
 
 // ---- damage ----
@@ -82,6 +72,7 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
     tide_host_free(f->rings);
     tide_host_free(f->texts);
     tide_host_free(f->scopes);
+    tide_host_free(f->runs);
     tide_host_free(f->path);
     tide_host_free(f);
 }
@@ -103,20 +94,6 @@ static tide_status add_foreign(tide__drain *d, const char *path, tide_error *err
     return TIDE_OK;
 }
 
-/// Whether the trace has a process of that number that no other feed speaks for.
-static tide_status is_of_this_trace(tide__drain *d, int64_t process_id, bool *is, tide_error *err) {
-    *is = false;
-    if (process_id < 1 || process_id > TIDE__DRAIN_MAX_PROCESSES) return TIDE_OK;
-    for (size_t i = 0; i < d->n_feeds; i++)
-        if (d->feeds[i]->process_id == process_id) return TIDE_OK;
-    char query[80];
-    snprintf(query, sizeof query, "SELECT 1 FROM process WHERE id = %" PRId64, process_id);
-    int64_t found;
-    TIDE_TRY(tide__sql_int(tide__store_sql(d->store), query, 0, &found, err));
-    *is = found == 1;
-    return TIDE_OK;
-}
-
 /// What is no feed, or another trace's, is left as it is, with a line in the file.
 static tide_status refuse_feed(tide__drain *d, const char *path, const char *why, tide_error *err) {
     TIDE_TRY(add_foreign(d, path, err));
@@ -127,26 +104,8 @@ static tide_status refuse_feed(tide__drain *d, const char *path, const char *why
     return tide__store_end(d->store, insert_problem(d, text, err), err);
 }
 
-static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader *reader, tide_error *err) {
-    if (tide_host_grow(&d->feeds, &d->cap_feeds, d->n_feeds + 1, sizeof(tide__drain_feed *)) != TIDE_OK)
-        return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
-    tide__drain_feed *f = tide_host_calloc(1, sizeof *f);
-    char *copy = tide_host_strdup(path);
-    if (f == NULL || copy == NULL) {
-        tide_host_free(f);
-        tide_host_free(copy);
-        return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
-    }
-    f->path = copy;
-    f->head = tide__feed_reader_head(reader);
-    f->process_id = f->head->process_id;
-    const tide_status st = open_run(d, f->process_id, &f->run_id, err);
-    if (st != TIDE_OK) {
-        tide__drain_feed_destroy(f, false);
-        return st;
-    }
-    f->reader = reader;
-    tide__drain_clock_init(&f->clock, f->head);
+/// From now on producers wait for room, and know that the events are taken; or that they are not, and why.
+static void say_taken(tide__drain *d, const tide__drain_feed *f) {
     if (d->reason[0] == '\0' && atomic_load_explicit(&f->head->drain, memory_order_acquire) == TIDE__DRAIN_FAILED) {
         memcpy(d->reason, f->head->error, sizeof d->reason);
         d->reason[sizeof d->reason - 1] = '\0';
@@ -154,9 +113,37 @@ static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader
         atomic_store_explicit(&f->head->drain_pid, (uint32_t)getpid(), memory_order_relaxed);
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_RUNNING, memory_order_release);
     }
+}
+
+static tide_status add_feed(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+    TIDE_TRY(TIDE_GROW(&d->feeds, &d->cap_feeds, d->n_feeds + 1, err, "to record into '%s'", d->path));
+    TIDE_TRY(tide__drain_register_process(d, f, err));
+    TIDE_TRY(open_run(d, f->process_id, &f->run_id, err));
+    tide__drain_clock_init(&f->clock, f->head);
+    say_taken(d, f);
     d->feeds[d->n_feeds++] = f;
     d->has_seen_feed = true;
     return TIDE_OK;
+}
+
+/// The reader is given away, or on failure closed.
+static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader *reader, tide_error *err) {
+    tide__drain_feed *f;
+    tide_status st = TIDE_NEW(&f, 1, err, "to record into '%s'", d->path);
+    if (st != TIDE_OK) {
+        tide__feed_reader_close(reader, false);
+        return st;
+    }
+    f->reader = reader;
+    f->head = tide__feed_reader_head(reader);
+    st = TIDE_COPY_TEXT(&f->path, path, err, "to record into '%s'", d->path);
+    if (st == TIDE_OK) st = add_feed(d, f, err);
+    if (st == TIDE_ERR_NO_SPACE && err != NULL) { // its process waits for an answer
+        snprintf(f->head->error, sizeof f->head->error, "cannot record into '%.200s': %.250s", d->path, err->msg);
+        atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
+    }
+    if (st != TIDE_OK) tide__drain_feed_destroy(f, false);
+    return st;
 }
 
 /// The lock on the trace and those on the feeds of a drain that was killed do not go at the same time (feeds are
@@ -182,14 +169,9 @@ static tide_status open_feed(tide__drain *d, const char *path, tide_error *err) 
     if (st != TIDE_OK && access(path, F_OK) != 0) return TIDE_OK; // gone between the two looks
     if (is_held_for_now(d, st)) return TIDE_OK;
     if (st != TIDE_OK) return refuse_feed(d, path, why.msg, err);
-    bool is_mine;
-    st = is_of_this_trace(d, tide__feed_reader_head(reader)->process_id, &is_mine, err);
-    if (st == TIDE_OK && !is_mine) {
-        tide__feed_reader_close(reader, false);
-        return refuse_feed(d, path, "its process is not in the trace", err);
-    }
-    if (st == TIDE_OK) st = make_feed(d, path, reader, err);
-    if (st != TIDE_OK) tide__feed_reader_close(reader, false);
+    st = make_feed(d, path, reader, &why);
+    if (st == TIDE_ERR_BAD_INPUT || st == TIDE_ERR_NO_SPACE) return refuse_feed(d, path, why.msg, err);
+    if (st != TIDE_OK && err != NULL) *err = why;
     return st;
 }
 
@@ -206,7 +188,8 @@ static bool folder_changed(tide__drain *d) {
     if (stat(folder, &info) != 0) return true;
     const bool changed = info.st_mtim.tv_sec != d->dir_changed.tv_sec || info.st_mtim.tv_nsec != d->dir_changed.tv_nsec;
     d->dir_changed = info.st_mtim;
-    return changed;
+    return changed ||
+           tide__clock_wall_ns() - (info.st_mtim.tv_sec * INT64_C(1000000000) + info.st_mtim.tv_nsec) < TICK_NS;
 }
 
 tide_status tide__drain_list(tide__drain *d, bool now, tide_error *err) {
@@ -318,15 +301,30 @@ static tide_status damage_later(tide__drain *d, tide__drain_feed *f, const char 
     return tide__store_end(d->store, tide__drain_damage(d, f, NULL, what, err), err);
 }
 
-static tide_status read_log(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+/// The record that waits. It does so on after an error, and is taken again.
+static tide_status take_waiting(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+    const tide__log_record *r = tide__feed_reader_record(f->reader);
     bool bad = false;
-    const tide__log_record *r;
-    while ((r = tide__feed_reader_next_record(f->reader, &bad)) != NULL) {
-        const tide_status st = take_record(d, f, tide__feed_reader_record(f->reader), r + 1);
+    if (r->type == TIDE__LOG_RUN || r->type == TIDE__LOG_FACT) {
+        TIDE_TRY(tide__drain_register(d, f, r, f->waiting + 1, &bad, err));
+    } else {
+        const tide_status st = take_record(d, f, r, f->waiting + 1);
         if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
-        if (st != TIDE_OK) TIDE_TRY(damage_later(d, f, "its log defines what cannot be", err));
+        bad = st != TIDE_OK;
     }
-    return bad ? damage_later(d, f, "its log", err) : TIDE_OK;
+    if (bad) TIDE_TRY(damage_later(d, f, "its log defines what cannot be", err));
+    f->waiting = NULL;
+    return TIDE_OK;
+}
+
+static tide_status read_log(tide__drain *d, tide__drain_feed *f, tide_error *err) {
+    for (;;) {
+        if (f->waiting == NULL && !f->log_is_bad) f->waiting = tide__feed_reader_next_record(f->reader, &f->log_is_bad);
+        if (f->log_is_bad) TIDE_TRY(damage_later(d, f, "its log", err));
+        f->log_is_bad = false;
+        if (f->waiting == NULL) return TIDE_OK;
+        TIDE_TRY(take_waiting(d, f, err));
+    }
 }
 
 // ---- rings ----

@@ -4,6 +4,8 @@
 //
 //     drain.c        life: state of the file, transactions, rounds, the end of the trace, what a killed process left
 //     drain_feeds.c  which feeds there are, their log, how far their rings go
+//     drain_register.c  processes, runs, plans and facts to rows
+//     drain_check.c  whether the file holds what was recorded
 //     drain_clock.c  ticks to ns
 //     drain_slot.h   slot to event
 //     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
@@ -114,8 +116,14 @@ struct tide__drain_feed {
     tide__feed_header *head; ///< mapped
     char *path;              ///< owned
     int64_t process_id;
-    int64_t run_id; ///< open run of the process; 0: none
-    bool is_alive;  ///< its producer may still write
+    int64_t run_id; ///< open run of the process, by its row; 0: none
+    int64_t *runs;  ///< [n_runs] rows of its runs, by their numbers in the process - 1; owned
+    size_t n_runs, cap_runs;
+    uint32_t n_runs_seen, n_facts_seen; ///< in its log
+    uint64_t n_seen, n_stored;          ///< both of them; and those that are in the file
+    const tide__log_record *waiting;    ///< of the log, mapped: it was given by the reader and is still to be taken
+    bool log_is_bad;                    ///< the reader said so, and it is not yet noted
+    bool is_alive;                      ///< its producer may still write
     bool is_damaged;
     bool is_ended;    ///< all is in the file; only of a damaged one, which stays where it is
     bool loses;       ///< its rings dropped events: a free may come without its alloc
@@ -181,6 +189,8 @@ struct tide__drain {
     tide_text scratch;
 
     uint64_t feed_bytes, blocked_ns; ///< of feeds that have ended
+    bool has_counted;                ///< the last of them was closed by its process, which had counted
+    uint64_t n_heard, n_dropped;     ///< so many events, and of these dropped
     bool has_seen_feed;
     bool has_held_feed;     ///< a feed that a drain before us has not let go of yet
     uint64_t held_since_ns; ///< 0: there was none when feeds were last listed
@@ -200,11 +210,15 @@ tide_status tide__drain_damage(tide__drain *d, tide__drain_feed *f, tide__drain_
                                tide_error *err) TIDE_NODISCARD;
 void tide__drain_feed_destroy(tide__drain_feed *f, bool remove);
 
-// ---- state ----
+// ---- registration ----
 
-/// Whether the file has run `run_id`, of that process.
-tide_status tide__drain_has_run(const tide__drain *d, int64_t process_id, int64_t run_id, bool *is_there,
-                                tide_error *err) TIDE_NODISCARD;
+/// The row of the process whose feed it is, found or made, and what of its runs and facts is in the file. Sees to its
+/// own transaction. TIDE_ERR_BAD_INPUT, TIDE_ERR_NO_SPACE: it can be no feed of this trace
+tide_status tide__drain_register_process(tide__drain *d, tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
+/// A run or a fact of the log into the file, unless it is there. Sees to its own transaction, and may be called again
+/// for the same record after an error. *bad: no producer wrote it
+tide_status tide__drain_register(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
+                                 bool *bad, tide_error *err) TIDE_NODISCARD;
 
 // ---- events ----
 
@@ -262,8 +276,6 @@ tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) TIDE_N
 
 /// TIDE_ERR_BUSY: another drain is at it; TIDE_ERR_IO; TIDE_ERR_NOMEM.
 tide_status tide__drain_lock(const char *trace_path, tide__drain_lock_file *lock, tide_error *err) TIDE_NODISCARD;
-/// Whether there is a file to lock, held or not.
-bool tide__drain_has_lock(const char *trace_path);
 /// Takes one that was never locked.
 void tide__drain_unlock(tide__drain_lock_file *lock);
 

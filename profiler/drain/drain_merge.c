@@ -177,16 +177,14 @@ static tide_status take_thread(tide__drain *d, tide__drain_ring *r, uint64_t num
     return st == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
 }
 
-static tide_status take_run(tide__drain *d, tide__drain_ring *r, bool begin, uint64_t run_id, tide_error *err) {
+static tide_status take_run(tide__drain *d, tide__drain_ring *r, bool begin, uint64_t number, tide_error *err) {
     tide__drain_feed *f = r->feed;
-    bool is_mine = false;
-    if (run_id >= 1 && run_id <= INT32_MAX)
-        TIDE_TRY(tide__drain_has_run(d, f->process_id, (int64_t)run_id, &is_mine, err));
-    if (!is_mine) return tide__drain_damage(d, f, r, "a run is none of the process", err);
-    if (!begin && f->run_id != (int64_t)run_id) return TIDE_OK; // another one has begun since
+    if (number < 1 || number > f->n_runs) return tide__drain_damage(d, f, r, "a run is none of the process", err);
+    const int64_t run_id = f->runs[number - 1];
+    if (!begin && f->run_id != run_id) return TIDE_OK; // another one has begun since
     const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
-    TIDE_TRY(tide__store_run(d->store, begin, (int64_t)run_id, d->last_event, t_ns, err));
-    f->run_id = begin ? (int64_t)run_id : 0;
+    TIDE_TRY(tide__store_run(d->store, begin, run_id, d->last_event, t_ns, err));
+    f->run_id = begin ? run_id : 0;
     return TIDE_OK;
 }
 

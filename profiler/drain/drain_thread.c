@@ -15,9 +15,9 @@ struct tide__drain_thread {
     pthread_mutex_t lock; ///< guards the four below
     pthread_cond_t wake;
     bool hurry, give_up, release;
-    int64_t leave;  ///< process whose end is the end of the thread; 0: all must have ended
-    bool has_ended; ///< it drains no more
-    tide_status st; ///< of its end
+    const char *leave; ///< feed whose end is the end of the thread; NULL: all must have ended
+    bool has_ended;    ///< it drains no more
+    tide_status st;    ///< of its end
     tide_error err;
 };
 
@@ -60,9 +60,9 @@ static bool wait_for_round(tide__drain_thread *t, size_t n_events) {
 /// Others still record, but not the process that this thread is of.
 static bool may_leave(tide__drain_thread *t) {
     pthread_mutex_lock(&t->lock);
-    const int64_t process_id = t->leave;
+    const char *feed = t->leave;
     pthread_mutex_unlock(&t->lock);
-    return process_id != 0 && tide__drain_has_ended(t->drain, process_id);
+    return feed != NULL && tide__drain_has_ended(t->drain, feed);
 }
 
 /// Rounds until all is in the file. False: it has left, or has given up, before that.
@@ -84,7 +84,8 @@ static void *work(void *arg) {
     tide__drain_thread *t = arg;
     pthread_setname_np(pthread_self(), "tide-drain");
     if (drain_all(t)) {
-        const tide_status st = tide__drain_finish(t->drain, t->st == TIDE_OK ? &t->err : NULL);
+        tide_status st = tide__drain_finish(t->drain, t->st == TIDE_OK ? &t->err : NULL);
+        if (t->st == TIDE_OK && st == TIDE_OK) st = tide__drain_check(t->drain, &t->err);
         if (t->st == TIDE_OK) t->st = st;
         // Lets go of the trace: a process that waits for it need not wait for the join.
         tide__drain_close(t->drain);
@@ -143,9 +144,9 @@ void tide__drain_thread_release(tide__drain_thread *t) {
     pthread_mutex_unlock(&t->lock);
 }
 
-void tide__drain_thread_leave(tide__drain_thread *t, int64_t process_id) {
+void tide__drain_thread_leave(tide__drain_thread *t, const char *feed_path) {
     pthread_mutex_lock(&t->lock);
-    t->leave = process_id;
+    t->leave = feed_path;
     pthread_mutex_unlock(&t->lock);
     tide__drain_thread_hurry(t);
 }

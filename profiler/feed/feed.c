@@ -43,7 +43,7 @@ tide_status tide__feed_create(const tide__feed_options *opt, tide__feed **out, t
     tide_status st;
     TIDE_TRY_OR(fail, st, tide__feed_names_init(f, err));
     TIDE_TRY_OR(fail, st, tide__feed_file_create(f, opt, err));
-    TIDE_TRY_OR(fail, st, tide__feed_names_begin(f, err));
+    TIDE_TRY_OR(fail, st, tide__feed_names_begin(f, opt->command, err));
     TIDE_TRY_OR(fail, st, tide__feed_file_publish(f, err));
     TIDE_TRY_OR(fail, st, tide__feed_enter(f, err));
     *out = f;
@@ -108,10 +108,36 @@ void tide__feed_get_stats(const tide__feed *feed, tide__feed_stats *out) {
     pthread_mutex_unlock(&f->lock);
 }
 
+tide_status tide__feed_heads(const tide__feed *feed, uint64_t **heads, size_t *n, tide_error *err) {
+    tide__feed *f = (tide__feed *)(uintptr_t)feed; // a lock is no change
+    pthread_mutex_lock(&f->lock);
+    *n = f->n_producers;
+    *heads = tide_host_calloc(*n + 1, sizeof **heads);
+    for (const tide__producer *p = f->producers; *heads != NULL && p != NULL; p = p->next)
+        if (p->number < *n) (*heads)[p->number] = __atomic_load_n(&p->head, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&f->lock);
+    return *heads != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "to flush '%s'", f->path);
+}
+
+bool tide__feed_has_given(const tide__feed *feed, const uint64_t *heads, size_t n) {
+    tide__feed *f = (tide__feed *)(uintptr_t)feed;
+    bool has_given = true;
+    pthread_mutex_lock(&f->lock);
+    for (const tide__producer *p = f->producers; p != NULL; p = p->next)
+        if (p->number < n && atomic_load_explicit(&p->ring->tail, memory_order_acquire) < heads[p->number])
+            has_given = false;
+    pthread_mutex_unlock(&f->lock);
+    return has_given;
+}
+
 void tide__feed_end(tide__feed *f) {
     if (f->file.is_child || atomic_exchange(&f->is_ended, true)) return;
     tide__feed_retire(f);
     for (tide__producer *p = f->producers; p != NULL; p = p->next) tide__feed_put_gap(f, p);
+    tide__feed_stats s;
+    tide__feed_get_stats(f, &s);
+    f->head->n_heard = s.n_events;
+    f->head->n_dropped = s.n_lost;
     atomic_store_explicit(&f->head->state, TIDE__FEED_CLOSED, memory_order_release);
 }
 

@@ -12,7 +12,7 @@ typedef struct tide__feed tide__feed;
 
 typedef struct tide__feed_options {
     const char *trace_path; ///< the feed lies beside it
-    int64_t process_id;     ///< row of table process
+    const char *command;    ///< command line of the process; NULL: not known
     int32_t rank;           ///< -1: none
     size_t ring_slots;      ///< per thread, rounded up to a power of two; 0: TIDE__FEED_DEFAULT_SLOTS
     bool drop_when_full;    ///< false: wait for room
@@ -35,8 +35,14 @@ bool tide__feed_is_child(const tide__feed *f);
 /// the first refusal is kept for tide__feed_error. After TIDE__DRAIN_FAILED, and in a forked child, nothing is put in.
 void tide__feed_memory(tide__feed *f, const tide_memory_event *e);
 void tide__feed_scope(tide__feed *f, const tide_scope_event *e);
-/// A run begins or ends for every event that is put in after this returned, on whatever thread. `t_ns` 0: now. A
-/// begin is refused where the drain does not move. One thread at a time.
+/// Put a run or a fact (registration.h) into the log: for the drain, which makes rows of it. Any thread. @return
+/// TIDE_ERR_WRITE with the system's words: a full disk; TIDE_ERR_NO_SPACE: larger than TIDE__FEED_MAX_RECORD
+tide_status tide__feed_register(tide__feed *f, tide__log_type type, const void *payload, size_t bytes,
+                                tide_error *err) TIDE_NODISCARD;
+/// Runs and facts that were put in. Any thread.
+uint64_t tide__feed_n_registered(const tide__feed *f);
+/// A run, by its number in this process, begins or ends for every event that is put in after this returned, on whatever
+/// thread. `t_ns` 0: now. A begin is refused where the drain does not move. One thread at a time.
 void tide__feed_run(tide__feed *f, bool begin, int64_t run_id, uint64_t t_ns);
 
 /// Something cannot be put in: counted, and the first one is kept with its reason for tide__feed_error. Any thread.
@@ -59,6 +65,12 @@ typedef struct tide__feed_stats {
     size_t n_rings;
 } tide__feed_stats;
 void tide__feed_get_stats(const tide__feed *f, tide__feed_stats *out);
+
+/// Heads of all rings as they are now, by ring: *n of them, owned by the caller (tide_host_free). TIDE_ERR_NOMEM. Any
+/// thread.
+tide_status tide__feed_heads(const tide__feed *f, uint64_t **heads, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// Whether all events before these heads are in the trace. Any thread.
+bool tide__feed_has_given(const tide__feed *f, const uint64_t *heads, size_t n);
 
 /// No event follows: say so in the file, and note what was dropped last (a second without a reader, and only the ring's
 /// header says it). The file stays for the drain.

@@ -138,7 +138,8 @@ static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uin
     h->max_chunks = TIDE__FEED_MAX_CHUNKS;
     h->pid = (uint32_t)getpid();
     h->rank = opt->rank;
-    h->process_id = opt->process_id;
+    h->begin_ns = (int64_t)tide_now_ns();
+    h->wall_ns = tide__clock_wall_ns();
     h->has_ticks = tide__clock_has_ticks();
     h->ring_slots = (uint32_t)ring_slots;
     char process_state;

@@ -131,8 +131,8 @@ struct tide__feed {
     size_t log_bytes;      ///< of it
     uint64_t log_used;     ///< behind its header
     _Atomic(tide__name_table *) names;
-    size_t n_names;                         ///< in it
-    uint32_t n_of[TIDE__LOG_ALLOCATOR + 1]; ///< numbers given, by tide__log_type
+    size_t n_names;                    ///< in it
+    uint32_t n_of[TIDE__LOG_FACT + 1]; ///< numbers given, by tide__log_type
     uint64_t ring_slots;
 
     char *path;
@@ -186,8 +186,8 @@ const tide__log_record *tide__feed_intern(tide__feed *f, tide__log_type type, co
 /// Log the name of the calling thread.
 void tide__feed_log_thread(tide__feed *f, uint32_t number);
 tide_status tide__feed_names_init(tide__feed *f, tide_error *err) TIDE_NODISCARD;
-/// The first chunk of the log.
-tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) TIDE_NODISCARD;
+/// The first chunk of the log, with the command line in it (may be NULL).
+tide_status tide__feed_names_begin(tide__feed *f, const char *command, tide_error *err) TIDE_NODISCARD;
 void tide__feed_names_deinit(tide__feed *f);
 
 static inline const char *tide__record_text(const tide__log_record *r) { return (const char *)(r + 1); }

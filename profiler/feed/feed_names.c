@@ -101,8 +101,6 @@ static tide_status add_chunk(tide__feed *f, size_t bytes, tide_error *err) {
     return TIDE_OK;
 }
 
-tide_status tide__feed_names_begin(tide__feed *f, tide_error *err) { return add_chunk(f, 0, err); }
-
 /// Texts are followed by a zero byte at least and never by the end of the chunk, so that they can be compared where
 /// they lie, many bytes at a time.
 static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const void *payload, size_t bytes,
@@ -124,6 +122,36 @@ static tide_status append(tide__feed *f, tide__log_type type, uint32_t id, const
     *out = r;
     return TIDE_OK;
 }
+
+tide_status tide__feed_names_begin(tide__feed *f, const char *command, tide_error *err) {
+    const tide__log_record *r;
+    TIDE_TRY(add_chunk(f, 0, err));
+    return command != NULL ? append(f, TIDE__LOG_COMMAND, 1, command, strlen(command), &r, err) : TIDE_OK;
+}
+
+// ---- runs and facts ----
+
+tide_status tide__feed_register(tide__feed *f, tide__log_type type, const void *payload, size_t bytes,
+                                tide_error *err) {
+    if (bytes > TIDE__FEED_MAX_RECORD)
+        return TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "cannot record a run: with its plan it takes more than 1 GiB");
+    const tide__log_record *r;
+    pthread_mutex_lock(&f->lock);
+    const tide_status st = append(f, type, f->n_of[type] + 1, payload, bytes, &r, err);
+    if (st == TIDE_OK) f->n_of[type]++;
+    pthread_mutex_unlock(&f->lock);
+    return st;
+}
+
+uint64_t tide__feed_n_registered(const tide__feed *feed) {
+    tide__feed *f = (tide__feed *)(uintptr_t)feed; // a lock is no change
+    pthread_mutex_lock(&f->lock);
+    const uint64_t n = (uint64_t)f->n_of[TIDE__LOG_RUN] + f->n_of[TIDE__LOG_FACT];
+    pthread_mutex_unlock(&f->lock);
+    return n;
+}
+
+// ---- names ----
 
 static uint32_t most_of(tide__log_type type) {
     if (type == TIDE__LOG_DEVICE) return TIDE__FEED_MAX_DEVICES;

@@ -4,7 +4,8 @@
 // that its content can be read also when the process is killed the next moment.
 //
 //     header (1 MiB)    who records, state, table of chunks; a hole where the table is empty
-//     chunk 0           log: texts, scopes, devices, allocators in order of first use, each with its small number
+//     chunk 0           log: the command; texts, scopes, devices, allocators in order of first use, each with its small
+//                       number; runs with their plans and facts as the program tells them
 //     chunk 1           ring of the first thread that recorded: header (16 KiB), then n_slots slots of 64 bytes
 //     chunk 2, 3, ...   further rings, further chunks of the log, more room for a ring
 //
@@ -19,6 +20,9 @@
 //
 // Order of a producer: names into the log, log size, slot, sequence of the slot, head of the ring. Order of a reader:
 // heads, then log size, then names, then slots: every number in a slot is known then.
+//
+// The recorded process writes nothing but its feed, and reads in it what the drain answers: its state, its error, how
+// far it has come. Only who drains writes the trace.
 //
 // One writer per ring, one writer per field unless said. A reader trusts nothing here: sizes and offsets are checked
 // against the file, numbers against what the log defined. Private to profiler/.
@@ -36,15 +40,16 @@
     UINT64_C(0x6465656665646974) // "tidefeed", little-endian: a feed of another byte order is foreign
 
 enum {
-    TIDE__FEED_VERSION = 1,
+    TIDE__FEED_VERSION = 2,
     TIDE__FEED_HEADER_BYTES = 1 << 20,
     TIDE__FEED_MAX_CHUNKS = 32640,
     TIDE__FEED_FIXED_BYTES = 4096, ///< of the header, that hold all but the table
     TIDE__FEED_MAX_DEVICES = 32,
     TIDE__FEED_MAX_ALLOCATORS = 255,
-    TIDE__FEED_MAX_KINDS = 15,      ///< what four bits hold beside "none"; the same in builds with more kinds
-    TIDE__FEED_MAX_TEXT = 1 << 24,  ///< bytes of a name
-    TIDE__FEED_LOG_BYTES = 1 << 18, ///< of a chunk of the log, header included; larger when one record needs it
+    TIDE__FEED_MAX_KINDS = 15,       ///< what four bits hold beside "none"; the same in builds with more kinds
+    TIDE__FEED_MAX_TEXT = 1 << 24,   ///< bytes of a name
+    TIDE__FEED_MAX_RECORD = 1 << 30, ///< bytes of a run with its plan
+    TIDE__FEED_LOG_BYTES = 1 << 18,  ///< of a chunk of the log, header included; larger when one record needs it
     TIDE__FEED_MIN_SLOTS = 64,
     TIDE__FEED_MAX_SLOTS = 1 << 24,
     TIDE__FEED_DEFAULT_SLOTS = 1 << 16, ///< 4 MiB for a thread that needs them
@@ -85,7 +90,8 @@ typedef struct tide__feed_header {
     uint32_t version, header_bytes, slot_bytes, max_chunks;
     uint32_t pid;
     int32_t rank;           ///< -1: none
-    int64_t process_id;     ///< row of table process
+    int64_t begin_ns;       ///< when it began to record; with the feed's name and pid what tells it from all others
+    int64_t wall_ns;        ///< the same moment, ns since 1970
     uint64_t start_ticks;   ///< of the process, /proc/PID/stat field 22: a later process of the same pid is another one
     uint64_t pid_namespace; ///< inode of /proc/self/ns/pid, 0: not known; in another one the pid says nothing
     char boot_id[TIDE__BOOT_ID_BYTES]; ///< /proc/sys/kernel/random/boot_id: another boot has another clock
@@ -98,9 +104,12 @@ typedef struct tide__feed_header {
     _Atomic uint32_t state;  ///< tide__feed_state
     _Atomic uint32_t drain;  ///< tide__feed_drain
     _Atomic uint32_t drain_pid;
-    _Atomic uint32_t waiting_writers; ///< writers of the trace other than the drain that wait for their turn
     _Atomic uint32_t n_chunks;
-    char error[512]; ///< of the drain, stored before FAILED
+    uint32_t zero;
+    _Atomic int64_t process_id;    ///< of the drain: row of table process; 0: it has none yet
+    _Atomic uint64_t n_registered; ///< of the drain: runs and facts that are in the trace, stored after COMMIT
+    uint64_t n_heard, n_dropped; ///< events that the process counted, stored before CLOSED; dropped ones are among them
+    char error[512];             ///< of the drain, stored before FAILED
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
@@ -118,6 +127,9 @@ typedef enum tide__log_type {
     TIDE__LOG_DEVICE = 3,    ///< id; payload tide__log_device
     TIDE__LOG_ALLOCATOR = 4, ///< id; payload: uint32_t text id
     TIDE__LOG_THREAD = 5,    ///< id: number of the thread; payload: its name, may be empty
+    TIDE__LOG_COMMAND = 6,   ///< the first record of a feed; payload: the command line
+    TIDE__LOG_RUN = 7,       ///< id: number of the run in its process; payload: registration.h
+    TIDE__LOG_FACT = 8,      ///< id; payload: registration.h
 } tide__log_type;
 /// Ids of each type count 1, 2, ... but for threads.
 typedef struct tide__log_record {
@@ -137,8 +149,8 @@ typedef struct tide__log_device {
 /// What a slot says that is no event of the file.
 enum {
     TIDE__SLOT_THREAD = 200,    ///< block_id: number of the thread whose events follow in this ring
-    TIDE__SLOT_RUN_BEGIN = 201, ///< block_id: run
-    TIDE__SLOT_RUN_END = 202,   ///< block_id: run
+    TIDE__SLOT_RUN_BEGIN = 201, ///< block_id: number of the run in its process
+    TIDE__SLOT_RUN_END = 202,   ///< block_id: the same
 };
 enum {
     TIDE__SLOT_NS = 1,    ///< flag: `time` is in ns, not ticks

@@ -505,7 +505,7 @@ static tide_status copy_position(tide__merge_source *s, sqlite3_stmt *row, void 
     tide__new_trace *out = ctx;
     tide__position p;
     if (!tide__sql_number(row, 0, 1, MAX_PROCESSES - 1, &p.process_id) ||
-        !tide__sql_int_or(row, 1, 0, INT32_MAX, 0, &p.ring) ||
+        !tide__sql_int_or(row, 1, TIDE__POSITION_LOG, INT32_MAX, 0, &p.ring) ||
         !tide__sql_int_or(row, 2, 0, INT64_MAX, 0, &p.position) ||
         !tide__sql_int_or(row, 3, 0, INT32_MAX, 0, &p.thread) ||
         !tide__sql_int_or(row, 4, 0, INT64_MAX, 0, &p.n_lost) || tide__merge_map_get(&s->processes, p.process_id) == 0)

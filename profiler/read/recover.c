@@ -213,25 +213,36 @@ static tide_status copy_feeds(const recovery *r, tide_error *err) {
     return TIDE_OK;
 }
 
-/// Rows that the drain asks for, where they were lost: the process of a feed, and how far each of its rings was taken.
+static tide_status add_position(const tide__sql *s, sqlite3_stmt *stmt, int64_t process_id, int64_t ring, uint64_t n,
+                                tide_error *err) {
+    if (n == 0 || n > INT64_MAX) return TIDE_OK;
+    sqlite3_bind_int64(stmt, 1, process_id);
+    sqlite3_bind_int64(stmt, 2, ring);
+    sqlite3_bind_int64(stmt, 3, (int64_t)n);
+    return tide__sql_run(s, stmt, err);
+}
+
+/// Rows that the drain asks for, where they were lost: the process of a feed, and how far its log and each of its rings
+/// were taken.
 static tide_status add_feed(recovery *r, tide__feed_reader *feed, sqlite3_stmt *process, sqlite3_stmt *position,
                             tide_error *err) {
     const tide__sql *s = tide__store_sql(r->out.store);
     const tide__feed_header *head = tide__feed_reader_head(feed);
-    if (head->process_id < 1 || head->process_id > INT16_MAX) return TIDE_OK;
-    sqlite3_bind_int64(process, 1, head->process_id);
+    const int64_t id = atomic_load_explicit(&head->process_id, memory_order_acquire);
+    if (id < 1 || id > INT16_MAX || head->begin_ns < 0) return TIDE_OK; // its row is still to be made
+    const char *slash = strrchr(tide__feed_reader_path(feed), '/');
+    sqlite3_bind_int64(process, 1, id);
     sqlite3_bind_int64(process, 2, head->pid);
     if (head->rank >= 0) sqlite3_bind_int64(process, 3, head->rank);
-    sqlite3_bind_int64(process, 4, r->out.last_ns);
+    sqlite3_bind_int64(process, 4, head->begin_ns);
+    tide__sql_bind_text(process, 5, slash != NULL ? slash + 1 : tide__feed_reader_path(feed));
     TIDE_TRY(tide__sql_run(s, process, err));
+    TIDE_TRY(add_position(s, position, id, TIDE__POSITION_LOG,
+                          atomic_load_explicit(&head->n_registered, memory_order_acquire), err));
     if (tide__feed_reader_refresh(feed, NULL) != TIDE_OK) return TIDE_OK; // the drain says what is wrong with it
     for (size_t i = 0; i < tide__feed_reader_n_rings(feed); i++) {
         const uint64_t tail = atomic_load_explicit(&tide__feed_reader_ring(feed, i)->tail, memory_order_acquire);
-        if (tail == 0 || tail > INT64_MAX) continue;
-        sqlite3_bind_int64(position, 1, head->process_id);
-        sqlite3_bind_int64(position, 2, (int64_t)i);
-        sqlite3_bind_int64(position, 3, (int64_t)tail);
-        TIDE_TRY(tide__sql_run(s, position, err));
+        TIDE_TRY(add_position(s, position, id, (int64_t)i, tail, err));
     }
     return TIDE_OK;
 }
@@ -240,7 +251,11 @@ static tide_status add_feeds(recovery *r, tide_error *err) {
     const tide__sql *s;
     sqlite3_stmt *process = NULL, *position = NULL;
     TIDE_TRY(tide__new_trace_sql(&r->out, &s, err));
-    tide_status st = tide__sql_prepare(s, "INSERT OR IGNORE INTO process(id, pid, rank, begin_ns) VALUES(?, ?, ?, ?)",
+    // A row that was lost may be there by what other tables say of it, and nothing in it.
+    tide_status st = tide__sql_prepare(s,
+                                       "INSERT INTO process(id, pid, rank, begin_ns, feed) VALUES(?, ?, ?, ?, ?) "
+                                       "ON CONFLICT(id) DO UPDATE SET pid = excluded.pid, rank = excluded.rank, "
+                                       "begin_ns = excluded.begin_ns, feed = excluded.feed WHERE process.feed IS NULL",
                                        &process, err);
     if (st == TIDE_OK)
         st = tide__sql_prepare(

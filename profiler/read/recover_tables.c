@@ -51,7 +51,7 @@ static tide_status copy_table(copied *c, const char *insert, const char *table, 
 
 tide_status tide__recover_processes(tide__damaged *in, tide__new_trace *out, tide_error *err) {
     static const int64_t processes[][2] = {ID, COUNT, COUNT, COUNT, {0, INT32_MAX}, {INT64_MIN, INT64_MAX}};
-    static const int64_t positions[][2] = {ID, {0, INT32_MAX}, COUNT, {0, INT32_MAX}, COUNT};
+    static const int64_t positions[][2] = {ID, {TIDE__POSITION_LOG, INT32_MAX}, COUNT, {0, INT32_MAX}, COUNT};
     static const int64_t totals[][2] = {ID,   {1, TIDE__MAX_DEVICES - 1}, {0, TIDE_N_KINDS - 1}, COUNT, COUNT, COUNT,
                                         COUNT};
     copied c = {.in = in};

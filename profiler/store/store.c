@@ -3,8 +3,8 @@
 // An unfinished trace, open for writing: its connection, its statements, its transactions, what is written. See
 // store.h; what is read to go on is in store_resume.c.
 //
-// Several connections write to one trace: the drain's, and one of each recorded process for its runs and facts. Each
-// write is in a transaction that begins IMMEDIATE, so that no writer learns at COMMIT that another one came first.
+// One connection writes to a trace while it is recorded, the drain's. Each write is in a transaction that begins
+// IMMEDIATE: other programs may have the file open, and no writer shall learn at COMMIT that another one came first.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -424,14 +424,6 @@ tide_status tide__store_add_process(tide__store *s, const tide__process_row *row
     sqlite3_finalize(stmt);
     if (st == TIDE_OK) *process_id = sqlite3_last_insert_rowid(s->sql.db);
     return st;
-}
-
-tide_status tide__store_set_feed(tide__store *s, int64_t process_id, const char *feed, tide_error *err) {
-    sqlite3_stmt *stmt;
-    TIDE_TRY(prepare_once(s, TIDE__STMT_SET_FEED, &stmt, err));
-    tide__sql_bind_text(stmt, 1, feed);
-    sqlite3_bind_int64(stmt, 2, process_id);
-    return tide__sql_run(&s->sql, stmt, err);
 }
 
 tide_status tide__store_end_process(tide__store *s, int64_t process_id, const char *how, int64_t t_ns,

@@ -78,6 +78,8 @@ tide_status tide__store_write_late(tide__store *s, const tide__event *e, int64_t
 typedef struct tide__position {
     int64_t process_id, ring, position, thread, n_lost;
 } tide__position;
+/// As ring: the log of the process's feed; its position counts the runs and facts that are in the file.
+enum { TIDE__POSITION_LOG = -1 };
 tide_status tide__store_write_position(tide__store *s, const tide__position *p, tide_error *err) TIDE_NODISCARD;
 tide_status tide__store_load_positions(const tide__store *s, tide__position **out, size_t *n,
                                        tide_error *err) TIDE_NODISCARD;
@@ -85,7 +87,8 @@ tide_status tide__store_load_positions(const tide__store *s, tide__position **ou
 tide_status tide__store_write_total(tide__store *s, int64_t process_id, int16_t device, uint8_t kind,
                                     const tide__ring_total *total, tide_error *err) TIDE_NODISCARD;
 /// Run `run_id` of table run begins with the event behind `last_event`, or has ended with `last_event`, at `t_ns`.
-/// TIDE_ERR_NOT_FOUND when the table has no such run.
+/// TIDE_ERR_NOT_FOUND when the table has no such run. An end is never before the begin: a process that is killed behind
+/// that has no later event.
 tide_status tide__store_run(tide__store *s, bool begin, int64_t run_id, int64_t last_event, int64_t t_ns,
                             tide_error *err) TIDE_NODISCARD;
 /// What is known of a process when it begins to record. Texts are borrowed, NULL: not known.
@@ -102,7 +105,6 @@ typedef struct tide__process_row {
 /// Add it to table process: *process_id counts from 1 in the file.
 tide_status tide__store_add_process(tide__store *s, const tide__process_row *row, int64_t *process_id,
                                     tide_error *err) TIDE_NODISCARD;
-tide_status tide__store_set_feed(tide__store *s, int64_t process_id, const char *feed, tide_error *err) TIDE_NODISCARD;
 /// Rows of a run that shall begin, with its plan (may be NULL): *run_id counts from 1 in the file.
 tide_status tide__store_add_run(tide__store *s, int64_t process_id, const tide_run_info *info,
                                 const tide_memory_plan *plan, int64_t begin_ns, int64_t *run_id,

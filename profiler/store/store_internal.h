@@ -27,9 +27,8 @@
     XX(TOTAL, "INSERT OR REPLACE INTO total(process_id, device, kind, n_allocs, n_frees, requested_bytes, "            \
               "freed_bytes) VALUES(?, ?, ?, ?, ?, ?, ?)")                                                              \
     XX(RUN_BEGIN, "UPDATE run SET first_event = ?1 + 1, begin_ns = ?2 WHERE id = ?3")                                  \
-    XX(RUN_END, "UPDATE run SET last_event = ?1, end_ns = ?2 WHERE id = ?3")                                           \
-    XX(END_PROCESS, "UPDATE process SET how = ?1, end_ns = ?2 WHERE id = ?3")                                          \
-    XX(SET_FEED, "UPDATE process SET feed = ?1 WHERE id = ?2")
+    XX(RUN_END, "UPDATE run SET last_event = ?1, end_ns = max(?2, begin_ns) WHERE id = ?3")                            \
+    XX(END_PROCESS, "UPDATE process SET how = ?1, end_ns = ?2 WHERE id = ?3")
 typedef enum tide__store_stmt {
 #define XX(name, text) TIDE__STMT_##name,
     TIDE__STORE_STMT_MAP(XX)

@@ -208,7 +208,8 @@ typedef struct position_list {
 static tide_status take_position(sqlite3_stmt *stmt, void *ctx) {
     position_list *l = ctx;
     tide__position p;
-    if (!tide__sql_number(stmt, 0, 1, INT32_MAX, &p.process_id) || !tide__sql_number(stmt, 1, 0, INT32_MAX, &p.ring) ||
+    if (!tide__sql_number(stmt, 0, 1, INT32_MAX, &p.process_id) ||
+        !tide__sql_number(stmt, 1, TIDE__POSITION_LOG, INT32_MAX, &p.ring) ||
         !tide__sql_number(stmt, 2, 0, INT64_MAX, &p.position) || !tide__sql_number(stmt, 3, 0, INT32_MAX, &p.thread) ||
         !tide__sql_number(stmt, 4, 0, INT64_MAX, &p.n_lost))
         return TIDE_ERR_BAD_INPUT;

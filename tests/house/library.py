@@ -18,7 +18,7 @@ import headers
 NAMES = {"tide_device_format", "tide_memory_kind_name"}
 PARTS = {"record": (["status.h", "version.h", "memory.h", "record.h"], set(), {"libc", "ld-linux"}),
          "plan": (["status.h", "version.h", "plan.h"], NAMES, {"libc", "libm", "ld-linux"}),
-         "trace": (["status.h", "version.h", "record.h", "trace.h"], NAMES,
+         "trace": (["status.h", "version.h", "trace.h"], NAMES | {"tide_recorder_engine"},
                    {"libc", "libm", "ld-linux", "libtidemark-record", "libsqlite3"})}
 RECORD_BYTES = 200_000
 # One copy of each in a process: threads and scopes are counted in the recorder's part.
@@ -198,8 +198,9 @@ def read_headers(root, folder):
           f"doxygen says {done.stderr[:2000]}")
 
 
-def lose_the_engine(root, here):
-    """The recorder's part alone, without the part that it opens: a program runs, and opening a trace says what is missing."""
+def lose_the_engine(root, here, tidemark):
+    """The recorder's part alone, without the part that it opens: a program runs, records where a collector writes, and
+    opening a trace of its own says what is missing."""
     bare = here.folder / "bare"
     bare.mkdir()
     for file in here.lib.glob("libtidemark-record.so*"):
@@ -210,6 +211,14 @@ def lose_the_engine(root, here):
     done = run(toy, here.folder / "none.db", env=env)
     check(done.returncode == 1 and "libtidemark-trace.so.0 cannot be opened" in done.stderr and
           not (here.folder / "none.db").exists(), f"recording without libtidemark-trace.so: {done}")
+    told = here.build(root / "tests/profiler/register_victim.c", "tidemark-record", "-D_GNU_SOURCE")
+    trace = here.folder / "collected.db"
+    for command in ([tidemark, "record", "-o", trace, "--", told, here.folder / "ledger1", "3"],
+                    [told, here.folder / "ledger2", "3", trace, tidemark]):
+        done = run(*command, env={**env, "TIDE_NO_DATABASE": "1"})
+        check(done.returncode == 0, f"recording into a collector without libtidemark-trace.so: {done}")
+        rows = said("sqlite3", trace, "SELECT count(*), max(model), count(first_event) FROM run; SELECT count(*) FROM plan_tensor")
+        check(rows == "3|3|3\n900\n", f"a collected trace has {rows}")
 
 
 def main():
@@ -224,7 +233,7 @@ def main():
         use_record(root, here, pathlib.Path(tidemark))
         use_plan(root, here)
         use_cmake(root, here, cmake)
-        lose_the_engine(root, here)
+        lose_the_engine(root, here, pathlib.Path(tidemark))
         read_headers(root, folder)
     for fault in faults:
         print(fault)

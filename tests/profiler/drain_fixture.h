@@ -10,47 +10,33 @@
 #include "profiler/drain/drain.h"
 #include "profiler/feed/feed.h"
 #include "profiler/feed/reader.h"
+#include "profiler/feed/registration.h"
 #include "profiler/store/store.h"
 #include "tests/profiler/trace_fixture.h"
 
 typedef struct rig {
     tmp_dir dir;
-    int64_t process_id;
     tide__feed *feed;
     tide__drain *drain;
     tide__drain_options opt;
 } rig;
 
-/// A row of table process, as a recorder writes it.
-static inline int64_t rig_add_process(const char *path, int64_t pid) {
-    const tide__process_row row = {.pid = pid, .rank = -1, .command = "test", .begin_ns = 1};
+/// A run into the log of a feed. @return its number
+static inline int64_t rig_add_run(tide__feed *f) {
     tide_error err = TIDE_ERROR_INIT;
-    tide__store *s;
-    int64_t id = 0;
-    assert_tide_ok(tide__store_open(path, &s, &err), &err);
-    assert_tide_ok(tide__store_begin(s, &err), &err);
-    assert_tide_ok(tide__store_end(s, tide__store_add_process(s, &row, &id, &err), &err), &err);
-    tide__store_close(s);
-    return id;
-}
-
-static inline int64_t rig_add_run(const char *path, int64_t process_id) {
-    tide_error err = TIDE_ERROR_INIT;
-    tide__store *s;
-    int64_t id = 0;
+    tide_text bytes = {0};
     const tide_run_info info = {.model = "m", .mode = "naive", .device = "cpu"};
-    assert_tide_ok(tide__store_open(path, &s, &err), &err);
-    assert_tide_ok(tide__store_begin(s, &err), &err);
-    assert_tide_ok(tide__store_end(s, tide__store_add_run(s, process_id, &info, NULL, 1, &id, &err), &err), &err);
-    tide__store_close(s);
-    return id;
+    assert_tide_ok(tide__registration_put_run(&bytes, &info, NULL, 1, &err), &err);
+    assert_tide_ok(tide__feed_register(f, TIDE__LOG_RUN, bytes.data, bytes.len, &err), &err);
+    tide_text_deinit(&bytes);
+    return (int64_t)tide__feed_n_registered(f); // there are no facts in these
 }
 
-static inline tide__feed *rig_add_feed(const char *path, int64_t process_id, size_t ring_slots, bool drop) {
+static inline tide__feed *rig_add_feed(const char *path, size_t ring_slots, bool drop) {
     tide_error err = TIDE_ERROR_INIT;
     tide__feed *f;
     const tide__feed_options opt = {
-        .trace_path = path, .process_id = process_id, .rank = -1, .ring_slots = ring_slots, .drop_when_full = drop};
+        .trace_path = path, .command = "test", .rank = -1, .ring_slots = ring_slots, .drop_when_full = drop};
     assert_tide_ok(tide__feed_create(&opt, &f, &err), &err);
     return f;
 }
@@ -70,8 +56,7 @@ static inline void rig_open(rig *r, size_t ring_slots, bool drop, const tide__dr
     if (r->opt.hold_back_ms == 0)
         r->opt.hold_back_ms = TIDE_RECORD_NO_HOLD_BACK; // these events have times of their own
     assert_tide_ok(tide__store_create(r->dir.file, &err), &err);
-    r->process_id = rig_add_process(r->dir.file, getpid());
-    r->feed = rig_add_feed(r->dir.file, r->process_id, ring_slots, drop);
+    r->feed = rig_add_feed(r->dir.file, ring_slots, drop);
     rig_open_drain(r);
 }
 

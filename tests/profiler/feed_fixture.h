@@ -27,7 +27,7 @@ typedef struct feed_fx {
 
 static inline tide__feed *fx_create(const tmp_dir *dir, size_t ring_slots, bool drops) {
     const tide__feed_options opt = {
-        .trace_path = dir->file, .process_id = 1, .rank = -1, .ring_slots = ring_slots, .drop_when_full = drops};
+        .trace_path = dir->file, .rank = -1, .ring_slots = ring_slots, .drop_when_full = drops};
     tide_error err = TIDE_ERROR_INIT;
     tide__feed *f = NULL;
     assert_tide_ok(tide__feed_create(&opt, &f, &err), &err);

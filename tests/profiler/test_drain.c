@@ -175,13 +175,13 @@ static void test_free_does_not_wait_for_another_process(void **state) {
     (void)state;
     rig r;
     rig_open(&r, 4096, false, NULL);
-    const int64_t second = rig_add_process(r.dir.file, getpid());
-    tide__feed *other = rig_add_feed(r.dir.file, second, 4096, false);
+    tide__feed *other = rig_add_feed(r.dir.file, 4096, false);
+    tide__drain_look_again(r.drain);
     rig_put(r.feed, 990, TIDE_MEM_FREE_COMPLETED, 1, 8, "freed, never allocated");
     rig_put(other, 1000, TIDE_MEM_ALLOC, 1, 8, "the other's");
     assert_int_equal(rig_rounds(&r), 2);
     char want[160];
-    snprintf(want, sizeof want, "1|990|3|1\n2|1000|1|%" PRId64 "\n", ((second - 1) << TIDE__BLOCK_ID_BITS) + 1);
+    snprintf(want, sizeof want, "1|990|3|1\n2|1000|1|%" PRId64 "\n", (INT64_C(1) << TIDE__BLOCK_ID_BITS) + 1);
     assert_sql(r.dir.file, "SELECT id, t_ns, op, block_id FROM event ORDER BY id", want);
     assert_sql(r.dir.file, "SELECT event_id, problem FROM problem", "1|2\n");
     tide__feed_end(other);
@@ -287,7 +287,7 @@ static void test_gap_of_a_process_that_was_killed(void **state) {
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
-        tide__feed *f = rig_add_feed(r.dir.file, r.process_id, SMALL_RING, true);
+        tide__feed *f = rig_add_feed(r.dir.file, SMALL_RING, true);
         put_many(f);
         kill(getpid(), SIGKILL);
     }
@@ -296,7 +296,7 @@ static void test_gap_of_a_process_that_was_killed(void **state) {
     r.feed = NULL;
     rig_open_drain(&r);
     rig_finish(&r);
-    assert_sql(r.dir.file, "SELECT how FROM process", "killed\n");
+    assert_sql(r.dir.file, "SELECT how FROM process WHERE id = 2", "killed\n");
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM event WHERE op = 1") +
                          rig_number(&r, "SELECT sum(requested_bytes) FROM event WHERE op = 18"),
                      N_MANY);
@@ -398,7 +398,7 @@ enum { N_COMPARED = sizeof compared / sizeof compared[0] };
 static void record_long(rig *r, unsigned n_stops, bool forget, tide_text *out) {
     const tide__drain_options opt = {.form = TIDE_RECORD_ROWS, .batch_events = 777};
     rig_open(r, 1 << 16, false, &opt);
-    const int64_t run = rig_add_run(r->dir.file, r->process_id);
+    const int64_t run = rig_add_run(r->feed);
     tide__feed_run(r->feed, true, run, 50); // takes this thread's ring
     rig_on_thread(second_thread, r->feed);
     first_thread(r->feed);

@@ -129,8 +129,10 @@ static void test_slots(void **state) {
 static void log_ends_late(const hand *h) {
     ((tide__log_header *)chunk_of(h, TIDE__CHUNK_LOG))->used_bytes = UINT64_MAX / 2;
 }
+/// The first that was not taken when the feed was found.
 static tide__log_record *first_record(const hand *h) {
-    return (tide__log_record *)((char *)chunk_of(h, TIDE__CHUNK_LOG) + sizeof(tide__log_header));
+    tide__log_record *r = (tide__log_record *)((char *)chunk_of(h, TIDE__CHUNK_LOG) + sizeof(tide__log_header));
+    return r->type == TIDE__LOG_COMMAND ? (tide__log_record *)((char *)r + r->bytes) : r;
 }
 static void record_of_no_type(const hand *h) { first_record(h)->type = 99; }
 static void record_out_of_order(const hand *h) {
@@ -140,12 +142,15 @@ static void record_out_of_order(const hand *h) {
 }
 static void record_too_long(const hand *h) { first_record(h)->payload_bytes = UINT32_MAX; }
 static void record_of_nothing(const hand *h) { first_record(h)->bytes = 0; }
+static void second_command(const hand *h) { first_record(h)->type = TIDE__LOG_COMMAND; }
+static void run_of_nonsense(const hand *h) { first_record(h)->type = TIDE__LOG_RUN; }
+static void fact_of_nonsense(const hand *h) { first_record(h)->type = TIDE__LOG_FACT; }
 
 /// Without its names an event may have no device: then it is none. With or without, nothing is read that is not there.
 static void test_logs(void **state) {
     (void)state;
-    static const change_fn changes[] = {log_ends_late, record_of_no_type, record_out_of_order, record_too_long,
-                                        record_of_nothing};
+    static const change_fn changes[] = {log_ends_late,     record_of_no_type, record_out_of_order, record_too_long,
+                                        record_of_nothing, second_command,    run_of_nonsense,     fact_of_nonsense};
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         rig r;
         rig_open(&r, 64, false, NULL);
@@ -230,9 +235,10 @@ static void test_files_that_are_no_feeds(void **state) {
     snprintf(text, sizeof text, "%s.feed-1-2", r.dir.file);
     write_file(empty, "", 0);
     write_file(text, "hello", 5);
-    // A feed whose process the trace does not have; and a second one that says it is ours.
-    tide__feed *stranger = rig_add_feed(r.dir.file, 99, 64, false),
-               *twin = rig_add_feed(r.dir.file, r.process_id, 64, false);
+    // A feed of no process; and one of another version.
+    tide__feed *stranger = rig_add_feed(r.dir.file, 64, false), *twin = rig_add_feed(r.dir.file, 64, false);
+    tide__feed_head(stranger)->begin_ns = -1;
+    tide__feed_head(twin)->version = 1;
     snprintf(other, sizeof other, "%s", tide__feed_path(stranger));
     rig_put(stranger, 1, TIDE_MEM_ALLOC, 1000, 8, "x");
     rig_put(twin, 1, TIDE_MEM_ALLOC, 1001, 8, "x");

@@ -132,14 +132,9 @@ static void make_only(const char *path) {
     if (tide__store_create(path, NULL) != TIDE_OK) _exit(1);
 }
 
-static void make_process(const char *path) {
-    make_only(path);
-    rig_add_process(path, getpid());
-}
-
 static tide__feed *make_feed(const char *path) {
-    make_process(path);
-    return rig_add_feed(path, 1, 64, false);
+    make_only(path);
+    return rig_add_feed(path, 64, false);
 }
 
 static void make_empty_feed(const char *path) { make_feed(path); }
@@ -192,7 +187,7 @@ static void make_half_a_process(const char *path) {
 
 static void make_open_run(const char *path) {
     tide__feed *f = make_feed(path);
-    const int64_t run = rig_add_run(path, 1), never = rig_add_run(path, 1);
+    const int64_t run = rig_add_run(f), never = rig_add_run(f);
     tide__feed_run(f, true, run, 1);
     for (uint64_t i = 1; i <= 50; i++) rig_put(f, i, TIDE_MEM_ALLOC, i, 8, "x");
     (void)never; // its row is there, its slot is not
@@ -206,7 +201,6 @@ static void test_stages(void **state) {
         int n_events;
     } cases[] = {
         {make_only, "", "complete\n0\n", 0},
-        {make_process, "\n", "complete\n0\n", 0},
         {make_empty_feed, "killed\n", "complete\n0\n", 0},
         {make_events, "killed\n", "complete\n0\n", 50},
         {make_events_and_no_head, "killed\n", "complete\n0\n", 50},
@@ -294,7 +288,7 @@ static void test_a_feed_that_is_still_held(void **state) {
         assert_tide_ok(tide__drain_round(r.drain, &n_events, &n_alive, &err), &err);
         assert_int_equal(n_events, 0);
         assert_int_equal(n_alive, 1); // nothing has ended
-        assert_false(tide__drain_has_ended(r.drain, r.process_id));
+        assert_false(tide__drain_has_ended(r.drain, tide__feed_path(r.feed)));
     }
     tide__feed_reader_close(held, false);
     assert_int_equal(rig_rounds(&r), 1);

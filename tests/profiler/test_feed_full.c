@@ -332,7 +332,7 @@ static void a_stalled_drain_is_waited_for_once(void **state) {
     assert_non_null(fx);
     tmp_dir_make(&fx->dir);
     const tide__feed_options opt = {
-        .trace_path = fx->dir.file, .process_id = 1, .rank = -1, .ring_slots = SLOTS, .max_wait_ns = 20000000};
+        .trace_path = fx->dir.file, .rank = -1, .ring_slots = SLOTS, .max_wait_ns = 20000000};
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__feed_create(&opt, &fx->feed, &err), &err);
     assert_tide_ok(tide__feed_reader_open(tide__feed_path(fx->feed), false, &fx->reader, &err), &err);

@@ -135,7 +135,7 @@ static void test_an_old_log_is_not_played_into_a_new_trace(void **state) {
 }
 
 static tide__feed *make_feed(const char *path) {
-    const tide__feed_options opt = {.trace_path = path, .process_id = 1, .rank = -1, .ring_slots = 64};
+    const tide__feed_options opt = {.trace_path = path, .rank = -1, .ring_slots = 64};
     tide__feed *f;
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__feed_create(&opt, &f, &err), &err);

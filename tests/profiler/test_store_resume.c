@@ -229,6 +229,7 @@ static void test_processes_runs_positions_and_totals(void **state) {
     const tide__process_row first = {.pid = 4711,
                                      .rank = -1,
                                      .command = "prog --x",
+                                     .feed = "trace.db.feed-4711-0",
                                      .boot_id = "0f",
                                      .has_wall = true,
                                      .wall_ns = -3,
@@ -240,7 +241,6 @@ static void test_processes_runs_positions_and_totals(void **state) {
                                       .begin_ns = 6};
     assert_tide_ok(tide__store_add_process(s, &first, &a, &err), &err);
     assert_tide_ok(tide__store_add_process(s, &second, &b, &err), &err);
-    assert_tide_ok(tide__store_set_feed(s, a, "trace.db.feed-4711-0", &err), &err);
     assert_tide_ok(tide__store_add_run(s, b, &info, plan, 7, &run, &err), &err);
     assert_int_equal(a, 1);
     assert_int_equal(b, 2);
@@ -347,7 +347,7 @@ static void test_what_no_recorder_writes_is_not_gone_on_from(void **state) {
         "UPDATE series SET kind = 200 WHERE id = 1",
         "UPDATE series SET kind = 1, device = 1 WHERE id > 0",
         "UPDATE position SET position = -1",
-        "UPDATE position SET ring = -1",
+        "UPDATE position SET ring = -2",
         "UPDATE position SET thread = 2147483648",
         "UPDATE position SET process_id = 0",
     };

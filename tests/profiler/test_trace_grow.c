@@ -43,7 +43,7 @@ static void check_growing(uint64_t seed, h_form form) {
     tmp_dir_make(&f.d);
     h_begin(&f.h, &w, f.d.file, seed);
     h_go_on(&f.h, &w, 500, form);
-    const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    const tide__feed_options opt = {.trace_path = f.d.file, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err); // a recording is active
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
     assert_int_equal(state_of(f.t), TIDE_TRACE_RECORDING);
@@ -109,7 +109,7 @@ static void test_growing_and_dropping(void **state) {
     tmp_dir_make(&f.d);
     h_begin(&f.h, &w, f.d.file, 3);
     h_go_on(&f.h, &w, (size_t)tide_test_rounds(16000, 40000), H_MIXED);
-    const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    const tide__feed_options opt = {.trace_path = f.d.file, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err);
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
     check_live_sets(&f);
@@ -155,7 +155,7 @@ static void test_held_while_events_are_dropped(void **state) {
     tmp_dir_make(&f.d);
     h_begin(&f.h, &w, f.d.file, 5);
     h_go_on(&f.h, &w, (size_t)tide_test_rounds(16000, 40000), H_MIXED);
-    const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    const tide__feed_options opt = {.trace_path = f.d.file, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err);
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
     tide_trace_hold(f.t);
@@ -232,7 +232,7 @@ static void test_failed_refresh(void **state) {
     tmp_dir_make(&f.d);
     h_begin(&f.h, &w, f.d.file, 12);
     h_go_on(&f.h, &w, 1500, H_CHUNKS);
-    const tide__feed_options opt = {.trace_path = f.d.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    const tide__feed_options opt = {.trace_path = f.d.file, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err); // a recording is active
     assert_tide_ok(tide_trace_open(f.d.file, &f.t, &err), &err);
     int n_failed = 0, n_cancelled = 0;

@@ -96,7 +96,7 @@ static void test_views(void **state) {
     }
     tide_error err = TIDE_ERROR_INIT;
     tide__feed *feed;
-    const tide__feed_options opt = {.trace_path = open.file, .process_id = 1, .rank = -1, .ring_slots = 64};
+    const tide__feed_options opt = {.trace_path = open.file, .rank = -1, .ring_slots = 64};
     assert_tide_ok(tide__feed_create(&opt, &feed, &err), &err); // a recording is active
     tide_trace *a = open_trace(rows.file), *b = open_trace(chunks.file), *c = open_trace(open.file);
     tide_text x = {0}, y = {0}, z = {0};
