@@ -10,7 +10,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
-#include "profiler/drain/drain_internal.h"
+#include "profiler/drain/drain_address.h"
 #include "profiler/store/finish.h"
 
 // ---- where the file stands ----
@@ -171,7 +171,8 @@ static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_
                 freed += atomic_load_explicit(&t->freed_bytes, memory_order_relaxed);
             }
             if ((n_allocs | n_frees) == 0 || f->devices[device] == 0) continue;
-            const tide__ring_total sum = {n_allocs, n_frees, requested, freed};
+            tide__ring_total sum = {n_allocs, n_frees, requested, freed};
+            if (f->addresses != NULL && kind == TIDE_KIND_HOST_PAGEABLE) tide__drain_addresses_correct(f->addresses, &sum);
             TIDE_TRY(tide__store_write_total(d->store, f->process_id, (int16_t)f->devices[device], (uint8_t)kind, &sum,
                                              err));
         }
@@ -200,7 +201,8 @@ static tide_status write_ends(tide__drain *d, tide_error *err) {
 
 static tide_status write_positions(tide__drain *d, tide_error *err) {
     for (size_t i = 0; i < d->n_feeds; i++) {
-        const tide__drain_feed *f = d->feeds[i];
+        tide__drain_feed *f = d->feeds[i];
+        if (!f->is_ended) TIDE_TRY(tide__drain_addresses_write(d, f, err));
         for (size_t k = 0; !f->is_ended && k < f->n_rings; k++) {
             const tide__drain_ring *r = f->rings[k];
             if (r->is_stored && r->position == r->committed && f->is_alive) continue;
@@ -256,6 +258,7 @@ static void give_back(tide__drain *d) {
     for (size_t i = 0; i < d->n_feeds; i++) {
         tide__drain_feed *f = d->feeds[i];
         if (f->is_ended) continue;
+        tide__drain_addresses_written(f);
         for (size_t k = 0; k < f->n_rings; k++) {
             tide__drain_ring *r = f->rings[k];
             if (!r->is_broken && r->position != r->committed)
@@ -435,7 +438,10 @@ uint64_t tide__drain_pause_ns(tide__drain *d, size_t n_events, uint64_t since_ns
     for (size_t i = 0; i < d->n_feeds; i++) {
         const tide__drain_feed *f = d->feeds[i];
         if (f->is_ended) continue;
-        if (f->is_alive && atomic_load_explicit(&f->head->state, memory_order_relaxed) == TIDE__FEED_CLOSED) return 0;
+        // A process by address does not wait for us at its end, and marks it a little before.
+        if (f->is_alive && f->addresses == NULL &&
+            atomic_load_explicit(&f->head->state, memory_order_relaxed) == TIDE__FEED_CLOSED)
+            return 0;
         if (!f->is_alive) return 0; // it has more than one batch
         for (size_t k = 0; k < f->n_rings; k++) {
             const tide__drain_ring *r = f->rings[k];

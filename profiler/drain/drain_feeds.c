@@ -10,7 +10,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
-#include "profiler/drain/drain_internal.h"
+#include "profiler/drain/drain_address.h"
 
 enum {
     PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
@@ -80,6 +80,7 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
     tide__feed_reader_close(f->reader, remove);
     for (size_t i = 0; i < f->n_rings; i++) tide_host_free(f->rings[i]);
     tide_host_free(f->rings);
+    tide__drain_addresses_destroy(f->addresses);
     tide_host_free(f->texts);
     tide_host_free(f->scopes);
     tide_host_free(f->path);
@@ -140,7 +141,9 @@ static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader
     f->path = copy;
     f->head = tide__feed_reader_head(reader);
     f->process_id = f->head->process_id;
-    const tide_status st = open_run(d, f->process_id, &f->run_id, err);
+    f->is_late = f->head->by_address != 0 && f->head->is_late != 0;
+    tide_status st = open_run(d, f->process_id, &f->run_id, err);
+    if (st == TIDE_OK && f->head->by_address != 0) st = tide__drain_addresses_make(d, f, err);
     if (st != TIDE_OK) {
         tide__drain_feed_destroy(f, false);
         return st;

@@ -18,6 +18,7 @@
 // What comes later still stands where it came, and its own time is noted.
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "profiler/drain/drain_address.h"
 #include "profiler/drain/drain_slot.h"
 #include "profiler/store/snapshot.h"
 
@@ -114,7 +115,7 @@ enum {
 /// A free without its alloc is no contradiction where events are missing.
 static bool is_orphan(const tide__drain *d, const tide__drain_feed *f, tide__problem problem) {
     return (problem == TIDE__PROBLEM_FREE_UNKNOWN || problem == TIDE__PROBLEM_REQUESTED_UNKNOWN) &&
-           (d->opt.attached_late || f->loses);
+           (d->opt.attached_late || f->loses || f->is_late);
 }
 
 static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const tide__event *e, tide__problem problem,
@@ -262,8 +263,12 @@ static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tid
         if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
         const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
         if (tide__drain_is_late(d, r->own_ns, t_ns, r->kind_flags)) TIDE_TRY(note_late(d, r, e, err));
-        TIDE_TRY(tide__drain_take(d, r->feed, err));
-        ++*n;
+        if (tide__drain_is_by_address(r)) {
+            TIDE_TRY(tide__drain_take_address(d, r, n, err));
+        } else {
+            TIDE_TRY(tide__drain_take(d, r->feed, err));
+            ++*n;
+        }
     } else {
         TIDE_TRY(tide__drain_damage(d, r->feed, r, "a slot holds no event", err));
     }
@@ -302,8 +307,8 @@ static tide_status begin(tide__drain *d, tide_error *err) {
 
 /// Take the event at the position of `r`, or the one that must stand before it.
 static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
-    for (size_t hops = 0; d->n_active > 1 && is_free(r) && hops < d->n_active; hops++) {
-        tide__drain_ring *cause = cause_of(d, r);
+    for (size_t hops = 0; d->n_active > 1 && (is_free(r) || tide__drain_is_by_address(r)) && hops < d->n_active; hops++) {
+        tide__drain_ring *cause = tide__drain_is_by_address(r) ? tide__drain_address_cause(d, r) : cause_of(d, r);
         if (cause == NULL) break;
         TIDE_ASSERT(cause->feed == r->feed && cause->has_next); // a block number says nothing to another process
         r = cause;

@@ -141,6 +141,8 @@ static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uin
     h->process_id = opt->process_id;
     h->has_ticks = tide__clock_has_ticks();
     h->ring_slots = (uint32_t)ring_slots;
+    h->by_address = opt->by_address;
+    h->is_late = opt->is_late;
     char process_state;
     if (!tide__process_stat("/proc/self/stat", &process_state, &h->start_ticks)) h->start_ticks = 0;
     tide__clock_boot_id(h->boot_id);

@@ -102,6 +102,8 @@ typedef struct tide__feed_header {
     _Atomic uint32_t n_chunks;
     char error[512]; ///< of the drain, stored before FAILED
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
+    uint32_t by_address; ///< not 0: its allocs and frees have no block, see tide__by_address
+    uint32_t is_late;    ///< not 0: blocks that it frees may have been made before
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
 _Static_assert(offsetof(tide__feed_header, chunks) <= TIDE__FEED_FIXED_BYTES, "the table begins in the first page");
@@ -145,6 +147,19 @@ enum {
     TIDE__SLOT_GIVEN = 2, ///< flag: and it was given by the caller: such events may come late
 };
 enum { TIDE__SLOT_NO_KIND = 15, TIDE__SLOT_FLAG_SHIFT = 4 }; ///< of kind_flags
+
+/// A feed by address is that of a program which frees addresses (preload/): an alloc or a free in it has block 0, and
+/// the drain finds the block (drain_address.h). Field `stream` of such a slot says what it is about. The free of a block
+/// is put in before the block can be another thread's, its alloc after it was.
+typedef enum tide__by_address {
+    TIDE__BY_ADDRESS_BLOCK = 0,
+    TIDE__BY_ADDRESS_MAY_COME_BACK = 1, ///< a free that may be taken back: of realloc
+    TIDE__BY_ADDRESS_COMES_BACK = 2,    ///< an alloc: the block of the ring's last such free is there again
+    TIDE__BY_ADDRESS_RANGE = 3,         ///< a range of pages comes; or whatever of it there is goes
+    TIDE__BY_ADDRESS_RANGE_BACK = 4,    ///< what the ring's last free of a range ended is there again
+    TIDE__BY_ADDRESS_RANGE_MOVED = 5,   ///< a range comes, if the ring's last free of a range ended any
+} tide__by_address;
+#define TIDE__BY_ADDRESS_RANGES "mmap" ///< allocator of ranges
 
 typedef struct tide__slot {
     uint64_t time;

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// open: the one way in to the trace of `tidemark record`: a row of table process, and a feed beside the trace. All that
+// the library knows of traces is here. See preload.h.
+//
+// The connection to the trace is closed before the program goes on: what stays is a mapped file, and a descriptor that
+// the program may close (profiler/feed/mapped_file.h).
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/base/text.h"
+#include "preload/preload.h"
+#include "profiler/collector.h"
+#include "profiler/drain/drain.h"
+#include "profiler/store/store.h"
+
+enum { MAX_COMMAND = 4096, TAKEN_S = 10, MAX_WAIT_S = 30 };
+
+// ---- the row ----
+
+static int32_t rank_of_process(void) {
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *text = getenv(names[i]);
+        if (text == NULL || text[0] < '0' || text[0] > '9') continue;
+        char *end;
+        errno = 0;
+        const long rank = strtol(text, &end, 10);
+        if (errno == 0 && *end == '\0' && rank <= INT32_MAX) return (int32_t)rank;
+    }
+    return -1;
+}
+
+/// Its words apart by blanks; "": not known.
+static void read_command(char text[MAX_COMMAND]) {
+    text[0] = '\0';
+    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    ssize_t n = read(fd, text, MAX_COMMAND - 1);
+    close(fd);
+    while (n > 0 && text[n - 1] == '\0') n--;
+    for (ssize_t i = 0; i < n; i++)
+        if (text[i] == '\0') text[i] = ' ';
+    text[n > 0 ? n : 0] = '\0';
+}
+
+static tide_status write_row(tide__store *store, int64_t *process_id, tide_error *err) {
+    char command[MAX_COMMAND], boot_id[TIDE__BOOT_ID_BYTES];
+    read_command(command);
+    tide__clock_boot_id(boot_id);
+    const tide__process_row row = {.pid = getpid(),
+                                   .rank = rank_of_process(),
+                                   .command = command[0] != '\0' ? command : NULL,
+                                   .boot_id = boot_id[0] != '\0' ? boot_id : NULL,
+                                   .has_wall = true,
+                                   .wall_ns = tide__clock_wall_ns(),
+                                   .begin_ns = (int64_t)tide_now_ns()};
+    return tide__store_add_process(store, &row, process_id, err);
+}
+
+/// "malloc.<pid>.<time>" in table meta: why a process is not recorded.
+static tide_status write_reason(tide__store *store, const char *off, tide_error *err) {
+    char key[64], command[MAX_COMMAND], text[MAX_COMMAND + 256];
+    read_command(command);
+    snprintf(key, sizeof key, "malloc.%ld.%llu", (long)getpid(), (unsigned long long)tide_now_ns());
+    snprintf(text, sizeof text, "off '%.200s': %s", command, off);
+    return tide__store_put_meta(store, key, text, err);
+}
+
+// ---- the feed ----
+
+/// As the options of `tidemark record` were; it has checked them.
+static void take_options(tide__feed_options *o) {
+    const char *ring = getenv(TIDE_RING_EVENTS_ENV), *on_full = getenv(TIDE_ON_FULL_ENV);
+    const char *max_wait = getenv(TIDE_MAX_WAIT_ENV);
+    if (ring != NULL) o->ring_slots = (size_t)strtoull(ring, NULL, 10);
+    o->drop_when_full = on_full != NULL && strcmp(on_full, "drop") == 0;
+    o->max_wait_ns = (uint64_t)((max_wait != NULL ? strtod(max_wait, NULL) : MAX_WAIT_S) * 1e9);
+    if (o->max_wait_ns == 0) o->max_wait_ns = (uint64_t)MAX_WAIT_S * 1000000000;
+}
+
+static tide_status make_feed(tide__store *store, const char *trace, int64_t process_id, bool is_late, tide__feed **out,
+                             tide_error *err) {
+    tide__feed_options o = {.trace_path = trace,
+                            .process_id = process_id,
+                            .rank = rank_of_process(),
+                            .by_address = true,
+                            .is_late = is_late};
+    take_options(&o);
+    TIDE_TRY(tide__feed_create(&o, out, err));
+    const char *path = tide__feed_path(*out), *slash = strrchr(path, '/');
+    return tide__store_set_feed(store, process_id, slash != NULL ? slash + 1 : path, err);
+}
+
+static tide_status write_all(tide__store *store, const char *trace, bool is_late, const char *off, tide__feed **out,
+                             tide_error *err) {
+    TIDE_TRY(tide__store_begin(store, err));
+    int64_t process_id;
+    tide_status st = off != NULL ? write_reason(store, off, err) : write_row(store, &process_id, err);
+    // The feed after the row: a collector that finds one looks for the other.
+    st = tide__store_end(store, st, err);
+    if (st != TIDE_OK || off != NULL) return st;
+    TIDE_TRY(tide__store_begin(store, err));
+    return tide__store_end(store, make_feed(store, trace, process_id, is_late, out, err), err);
+}
+
+// ---- the collector ----
+
+/// Whether the command that `tidemark record` started lives: the collector looks for feeds once more after its end.
+static bool command_lives(void) {
+    const char *text = getenv(PRELOAD_COMMAND_ENV);
+    const long pid = text != NULL ? strtol(text, NULL, 10) : 0;
+    return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
+}
+
+/// Of a process that outlives the command: it may have come too late.
+static bool is_taken(const char *trace, tide__feed *feed) {
+    if (command_lives()) return true;
+    const uint64_t since = tide_now_ns();
+    while (atomic_load_explicit(&tide__feed_head(feed)->drain, memory_order_acquire) == TIDE__DRAIN_NONE) {
+        if (!tide__drain_is_locked(trace) || tide_now_ns() - since > (uint64_t)TAKEN_S * 1000000000) return false;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return true;
+}
+
+tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_error *err) {
+    const char *trace = getenv(TIDE_COLLECTOR_ENV);
+    *out = NULL;
+    if (trace == NULL || trace[0] == '\0' || !tide__drain_is_locked(trace))
+        return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no collector is there");
+    tide__signal_hold hold;
+    tide__hold_xfsz(&hold);
+    tide__store *store = NULL;
+    tide_status st = tide__store_open(trace, &store, err);
+    if (st == TIDE_OK) st = write_all(store, trace, is_late, off, out, err);
+    tide__store_close(store);
+    if (st == TIDE_OK && *out != NULL && !is_taken(trace, *out))
+        st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "no collector took the events");
+    if (st != TIDE_OK && *out != NULL) {
+        tide__feed_end(*out);
+        tide__feed_destroy(*out, true);
+        *out = NULL;
+    }
+    tide__release_xfsz(&hold);
+    return st;
+}
