@@ -3,7 +3,7 @@
 // An event into the feed, and what must wait: before there is a feed, and while the thread is inside of this library.
 // See preload.h.
 //
-//     thread     inside? -- yes --> waiting [free p][free q]      a signal handler's; put in when the thread comes out
+//     thread     inside? -- yes --> waiting [alloc p][free q]     a signal handler's; put in when the thread comes out
 //                   | no
 //     process    state ON ----> ring of the thread
 //                EARLY, CHILD -> early [alloc a][alloc b] ...     put in once the feed is there, with the time of then
@@ -49,7 +49,7 @@ static void tell_dropped(void) {
     const tide_memory_event event = {.op = TIDE_MEM_SNAPSHOT,
                                      .device = TIDE_CPU,
                                      .thread = tide__thread_number(),
-                                     .tag = "frees of a signal handler were not recorded"};
+                                     .tag = "a signal handler did more than could be recorded"};
     tide__feed_memory(preload_feed, &event);
 }
 
@@ -115,8 +115,7 @@ static __attribute__((noinline)) void put_early(const preload_event *e) {
 
 // ---- inside ----
 
-/// A block of the program is freed while the thread is inside of us: by a signal handler, or by the C library that we
-/// called.
+/// A signal handler came while the thread was inside.
 static __attribute__((noinline)) void wait_inside(preload_thread *self, const preload_event *e) {
     if (preload_get_state() != PRELOAD_ON && preload_get_state() != PRELOAD_EARLY) return;
     if (self->n_waiting == PRELOAD_MAX_WAITING) {

@@ -2,8 +2,8 @@
 //
 // The functions of malloc, as the program calls them. See preload.h.
 //
-// A block of the arena is no block of the program's: it is never told, and comes back here to be freed. While the
-// thread is inside of this library all that is asked for is of that kind.
+// A block of the arena is no block of the program's: it is never told, and comes back here to be freed. While this
+// library is at work for itself all that is asked for in the thread is of that kind.
 #include <errno.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ PRELOAD_EXPORT size_t malloc_usable_size(void *block);
 
 /// Whether the real functions may be called: they are found, and it is the program that calls.
 static inline bool is_program(void) {
-    return __builtin_expect(!preload_self.is_inside, 1) && (__builtin_expect(preload_has_real, 1) || preload_find_real());
+    return __builtin_expect(!preload_self.is_at_work, 1) && (__builtin_expect(preload_has_real, 1) || preload_find_real());
 }
 
 // ---- told ----

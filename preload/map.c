@@ -19,7 +19,7 @@ PRELOAD_EXPORT void *mmap64(void *address, size_t bytes, int access, int flags, 
 /// Whether what is mapped now is the program's own.
 static inline bool is_program(void) {
     const preload_thread *self = &preload_self;
-    return !self->is_inside && !self->is_in_malloc && preload_has_real;
+    return !self->is_at_work && !self->is_in_malloc && preload_has_real;
 }
 
 static uint64_t whole_pages(size_t bytes) { return ((uint64_t)bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1); }
@@ -107,3 +107,15 @@ PRELOAD_EXPORT void *mremap(void *address, size_t bytes, size_t new_bytes, int f
     errno = saved;
     return fresh;
 }
+
+// ---- what the archives of this library call (the linker's --wrap) ----
+
+void *__wrap_mmap(void *address, size_t bytes, int access, int flags, int fd, off_t at);
+int __wrap_munmap(void *address, size_t bytes);
+
+void *__wrap_mmap(void *address, size_t bytes, int access, int flags, int fd, off_t at) {
+    const long result = syscall(SYS_mmap, address, bytes, access, flags, fd, at);
+    return (void *)result; // NOLINT(performance-no-int-to-ptr)
+}
+
+int __wrap_munmap(void *address, size_t bytes) { return (int)syscall(SYS_munmap, address, bytes); }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -85,6 +86,17 @@ static void take_options(tide__feed_options *o) {
     if (o->max_wait_ns == 0) o->max_wait_ns = (uint64_t)MAX_WAIT_S * 1000000000;
 }
 
+/// The feed's watch: whether a drain holds it. By the feed's own lock, which any folder, user or container shows alike;
+/// where it cannot be looked at, one is believed to be there.
+static bool has_drain(void *ctx) {
+    const int fd = open(tide__feed_path(ctx), O_RDONLY | O_CLOEXEC);
+    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = TIDE__FEED_LOCK_DRAIN, .l_len = 1};
+    const bool is_known = fd >= 0 && fcntl(fd, F_OFD_GETLK, &l) == 0;
+    if (fd >= 0) close(fd);
+    return !is_known || l.l_type != F_UNLCK ||
+           atomic_load_explicit(&tide__feed_head(ctx)->drain, memory_order_acquire) == TIDE__DRAIN_NONE;
+}
+
 static tide_status make_feed(tide__store *store, const char *trace, int64_t process_id, bool is_late, tide__feed **out,
                              tide_error *err) {
     tide__feed_options o = {.trace_path = trace,
@@ -94,6 +106,7 @@ static tide_status make_feed(tide__store *store, const char *trace, int64_t proc
                             .is_late = is_late};
     take_options(&o);
     TIDE_TRY(tide__feed_create(&o, out, err));
+    tide__feed_set_watch(*out, has_drain, *out);
     const char *path = tide__feed_path(*out), *slash = strrchr(path, '/');
     return tide__store_set_feed(store, process_id, slash != NULL ? slash + 1 : path, err);
 }
@@ -128,6 +141,26 @@ static bool is_taken(const char *trace, tide__feed *feed) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
     return true;
+}
+
+// ---- for a child of fork ----
+
+int preload_claim(const tide__feed *feed) {
+    enum { HIGH = 900 };
+    const int fd = open(tide__feed_path(feed), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    struct flock l = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = TIDE__FEED_LOCK_CHILD, .l_len = 1};
+    const bool is_locked = fcntl(fd, F_OFD_SETLK, &l) == 0;
+    const int high = is_locked ? fcntl(fd, F_DUPFD_CLOEXEC, HIGH) : -1;
+    if (is_locked && high < 0) return fd;
+    close(fd);
+    return high;
+}
+
+bool preload_holds_claim(const tide__feed *feed, int fd) {
+    struct stat mine, its;
+    return fstat(fd, &mine) == 0 && stat(tide__feed_path(feed), &its) == 0 && mine.st_dev == its.st_dev &&
+           mine.st_ino == its.st_ino;
 }
 
 tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_error *err) {

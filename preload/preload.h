@@ -62,15 +62,16 @@ typedef struct preload_event {
     uint8_t op, how, function;
 } preload_event;
 
-enum { PRELOAD_MAX_WAITING = 24 };
+enum { PRELOAD_MAX_WAITING = 100 };
 
 /// Of each thread. All zero at its begin.
 typedef struct preload_thread {
-    bool is_inside;    ///< of this library: what is allocated now is our own, or a signal handler's
+    bool is_inside;     ///< an event is being put in: what a signal handler does now waits
+    bool is_at_work;    ///< of the library's own: what is allocated now is ours
     bool holds_signals; ///< no handler runs in it now
-    bool is_in_malloc; ///< of the real one: what it maps is not the program's
-    bool has_dropped;  ///< more frees came meanwhile than can wait
-    uint8_t n_waiting; ///< frees of a signal handler that came while the thread was inside
+    bool is_in_malloc;  ///< the real one: what it maps is not the program's
+    bool has_dropped;   ///< more came meanwhile than can wait
+    uint8_t n_waiting;
     preload_event waiting[PRELOAD_MAX_WAITING];
 } preload_thread;
 extern _Thread_local preload_thread preload_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -123,6 +124,12 @@ tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_e
 /// Where this library's own malloc is.
 void *(*preload_malloc_address(void))(size_t bytes);
 
+/// A descriptor whose lock says that a child of fork may make a feed yet, as long as any process has it open; -1: there
+/// is none to be had.
+int preload_claim(const tide__feed *feed);
+/// Whether it is that still: a program may close what it did not open.
+bool preload_holds_claim(const tide__feed *feed, int fd);
+
 // ---- real.c ----
 
 typedef struct preload_real_functions {
@@ -149,7 +156,7 @@ void *preload_find(const char *name);
 
 // ---- arena.c ----
 
-/// Room for this library's own blocks, and for those that libraries ask for on its behalf.
+/// Room for this library's own blocks, and for those that the C library asks for on its behalf.
 extern uintptr_t preload_arena_begin __attribute__((visibility("hidden")));
 enum { PRELOAD_ARENA_BYTES = 64 << 20 };
 /// Whether a block is one of the arena's. One comparison: every free asks.

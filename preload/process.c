@@ -6,7 +6,7 @@
 //     begin     (constructor) feed -> what waits is put in -> ON        or OFF, with the reason in the trace
 //     fork      the page of the state is empty in the child: FORKED; fork(3) tells us, and makes it CHILD
 //     CHILD     the first event opens a feed of its own: one that only calls exec costs nothing
-//     end       the feed is marked as closed; a library's last destructors go on to put events in
+//     end       the feed is marked; destructors of libraries go on to put events in
 //
 // A killed process does not mark anything, and loses nothing either: its feed is a mapped file.
 #include <dlfcn.h>
@@ -32,6 +32,7 @@ static _Atomic uint32_t state_of_loading = PRELOAD_EARLY;
 _Atomic uint32_t *preload_state_at = &state_of_loading;
 tide__feed *preload_feed;
 static pid_t owner; // of the feed
+static int claim = -1; // a lock on the parent's feed (below); in a child of fork until it has a feed
 
 static void set_state(preload_state state) {
     atomic_store_explicit(preload_state_at, (uint32_t)state, memory_order_release);
@@ -65,11 +66,11 @@ static void hold_signals(sigset_t *before) {
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     pthread_sigmask(SIG_SETMASK, &all, before);
-    preload_self.holds_signals = true;
+    preload_self.holds_signals = preload_self.is_at_work = true;
 }
 
 static void release_signals(const sigset_t *before) {
-    preload_self.holds_signals = false;
+    preload_self.holds_signals = preload_self.is_at_work = false;
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
@@ -100,6 +101,7 @@ static const char *reason_against(void) {
 
 // ---- begin ----
 
+/// With the lock on what waits.
 static void begin(bool is_late, const char *off) {
     tide_error err = TIDE_ERROR_INIT;
     tide__feed *feed = NULL;
@@ -119,18 +121,36 @@ void preload_begin_child(void) {
     hold_signals(&before);
     preload_lock_early();
     if (preload_get_state() == PRELOAD_CHILD) {
-        tide__feed_destroy(preload_feed, false); // the parent's: only what it took of memory here
-        preload_feed = NULL;
+        tide__feed *parents = preload_feed;
+        const int parents_claim = claim;
         begin(true, NULL);
+        if (parents_claim >= 0 && preload_holds_claim(parents, parents_claim)) close(parents_claim);
+        claim = -1;
+        tide__feed_destroy(parents, false); // only what it took of memory here
     }
     preload_unlock_early();
     release_signals(&before);
 }
 
 // ---- fork ----
+//
+// A child makes its feed at its first event. Until then it holds a lock on its parent's, which the parent took for it:
+// so the collector does not end before, though the parent and the command may.
 
-static void before_fork(void) { preload_lock_early(); }
-static void after_fork_in_parent(void) { preload_unlock_early(); }
+static void let_go_of_claim(void) {
+    if (claim >= 0 && preload_feed != NULL && preload_holds_claim(preload_feed, claim)) close(claim);
+    claim = -1;
+}
+
+static void before_fork(void) {
+    preload_lock_early();
+    if (preload_get_state() == PRELOAD_ON) claim = preload_claim(preload_feed);
+}
+
+static void after_fork_in_parent(void) {
+    if (preload_get_state() == PRELOAD_ON) let_go_of_claim();
+    preload_unlock_early();
+}
 
 static void after_fork_in_child(void) {
     const bool is_recorded = preload_feed != NULL;
@@ -151,14 +171,12 @@ __attribute__((constructor(101))) static void at_begin(void) {
     }
     sigset_t before;
     hold_signals(&before);
-    preload_self.is_inside = true;
     preload_own_prepare();
     preload_lock_early();
     begin(false, reason_against());
     preload_unlock_early();
     // After those of the feed, which shall come first in a child.
     if (preload_get_state() == PRELOAD_ON) (void)!pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-    preload_self.is_inside = false;
     release_signals(&before);
     errno = saved;
 }
@@ -168,7 +186,7 @@ __attribute__((constructor(101))) static void at_begin(void) {
 void preload_mark_end(void) {
     // A child of vfork has our memory, and is not us.
     if (preload_get_state() != PRELOAD_ON || getpid() != owner) return;
-    atomic_store_explicit(&tide__feed_head(preload_feed)->state, TIDE__FEED_CLOSED, memory_order_release);
+    atomic_store_explicit(&tide__feed_head(preload_feed)->is_ending, 1u, memory_order_release);
 }
 
 __attribute__((destructor)) static void at_end(void) { preload_mark_end(); }

@@ -21,8 +21,8 @@ static void find(const char *name, void *function) {
 bool preload_find_real(void) {
     preload_thread *self = &preload_self;
     if (preload_has_real) return true;
-    if (self->is_inside) return false;
-    self->is_inside = true; // dlsym may allocate
+    if (self->is_at_work) return false;
+    self->is_at_work = true; // dlsym may allocate
     preload_real_functions *r = &preload_real;
     find("malloc", &r->malloc);
     find("calloc", &r->calloc);
@@ -38,6 +38,6 @@ bool preload_find_real(void) {
     find("munmap", &r->munmap);
     find("mremap", &r->mremap);
     preload_has_real = r->malloc != NULL && r->calloc != NULL && r->realloc != NULL && r->free != NULL;
-    self->is_inside = false;
+    self->is_at_work = false;
     return preload_has_real;
 }

@@ -187,7 +187,8 @@ static tide_status write_end(tide__drain *d, tide__drain_feed *f, tide_error *er
         TIDE_TRY(tide__store_run(d->store, false, f->run_id, d->last_event, d->last_ns, err));
         f->run_id = 0;
     }
-    const bool closed = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
+    const bool closed = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED ||
+                        atomic_load_explicit(&f->head->is_ending, memory_order_relaxed) != 0;
     return tide__store_end_process(d->store, f->process_id, closed ? "closed" : "killed", d->last_ns, err);
 }
 
@@ -438,10 +439,7 @@ uint64_t tide__drain_pause_ns(tide__drain *d, size_t n_events, uint64_t since_ns
     for (size_t i = 0; i < d->n_feeds; i++) {
         const tide__drain_feed *f = d->feeds[i];
         if (f->is_ended) continue;
-        // A process by address does not wait for us at its end, and marks it a little before.
-        if (f->is_alive && f->addresses == NULL &&
-            atomic_load_explicit(&f->head->state, memory_order_relaxed) == TIDE__FEED_CLOSED)
-            return 0;
+        if (f->is_alive && atomic_load_explicit(&f->head->state, memory_order_relaxed) == TIDE__FEED_CLOSED) return 0;
         if (!f->is_alive) return 0; // it has more than one batch
         for (size_t k = 0; k < f->n_rings; k++) {
             const tide__drain_ring *r = f->rings[k];

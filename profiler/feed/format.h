@@ -78,7 +78,11 @@ typedef enum tide__feed_drain {
 } tide__feed_drain;
 
 /// Locks of the file (open file description locks, so that they go with the process however it ends).
-enum { TIDE__FEED_LOCK_PRODUCER = 0, TIDE__FEED_LOCK_DRAIN = 1 }; ///< offsets of the byte that is locked
+enum {
+    TIDE__FEED_LOCK_PRODUCER = 0,
+    TIDE__FEED_LOCK_DRAIN = 1,
+    TIDE__FEED_LOCK_CHILD = 2, ///< shared: forked children that may make feeds of their own; the drain waits for them
+}; ///< offsets of the byte that is locked
 
 typedef struct tide__feed_header {
     uint64_t magic;
@@ -104,6 +108,7 @@ typedef struct tide__feed_header {
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
     uint32_t by_address; ///< not 0: its allocs and frees have no block, see tide__by_address
     uint32_t is_late;    ///< not 0: blocks that it frees may have been made before
+    _Atomic uint32_t is_ending; ///< not 0: the process ends as it wishes to; events may follow to its very end
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
 _Static_assert(offsetof(tide__feed_header, chunks) <= TIDE__FEED_FIXED_BYTES, "the table begins in the first page");
