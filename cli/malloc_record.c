@@ -27,8 +27,7 @@
 static const tide_module library = {.file = "libtidemark-preload.so", .variable = "TIDEMARK_PRELOAD"};
 
 bool cli_malloc_parse_mode(const char *text, cli_malloc_mode *out) {
-    static const char *const names[] = {
-        [CLI_MALLOC_AUTO] = "auto", [CLI_MALLOC_ON] = "on", [CLI_MALLOC_OFF] = "off"};
+    static const char *const names[] = {[CLI_MALLOC_AUTO] = "auto", [CLI_MALLOC_ON] = "on", [CLI_MALLOC_OFF] = "off"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(text, names[i]) != 0) continue;
         *out = (cli_malloc_mode)i;
@@ -164,8 +163,10 @@ tide_status cli_malloc_prepare(cli_malloc_mode mode, const char *file, tide_erro
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "--malloc on: '%s' cannot be recorded: %s",
                          cli_clean(file, clean, sizeof clean), fault);
     // What it starts may be another matter.
-    if (fault != NULL) fprintf(stderr, "note: malloc of '%s' is not recorded: %s\n", cli_clean(file, clean, sizeof clean), fault);
-    const bool is_set = set_preload(path) && set_self() && setenv(MODE_ENV, mode == CLI_MALLOC_ON ? "on" : "auto", 1) == 0;
+    if (fault != NULL)
+        fprintf(stderr, "note: malloc of '%s' is not recorded: %s\n", cli_clean(file, clean, sizeof clean), fault);
+    const bool is_set =
+        set_preload(path) && set_self() && setenv(MODE_ENV, mode == CLI_MALLOC_ON ? "on" : "auto", 1) == 0;
     return is_set ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
@@ -201,9 +202,9 @@ static void take_line(const char *line, summary *s) {
 tide_status cli_malloc_print(tide_trace *t, tide_error *err) {
     tide_text text = {0};
     summary s = {0};
-    const tide_status st = tide_trace_sql(
-        t, "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' ORDER BY key", "\t", 0, &text,
-        err);
+    const tide_status st =
+        tide_trace_sql(t, "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' ORDER BY key",
+                       "\t", 0, &text, err);
     char *rest = st == TIDE_OK ? text.data : NULL;
     for (int i = 0; rest != NULL && *rest != '\0'; i++) {
         char *end = strchr(rest, '\n');

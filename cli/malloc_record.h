@@ -21,7 +21,8 @@ bool cli_malloc_parse_mode(const char *text, cli_malloc_mode *out);
  */
 tide_status cli_malloc_prepare(cli_malloc_mode mode, const char *file, tide_error *err) TIDE_NODISCARD;
 
-/// In the child that becomes the command: by this its programs know whether it lives. Nothing where there is no library.
+/// In the child that becomes the command: by this its programs know whether it lives. Nothing where there is no
+/// library.
 void cli_malloc_name_command(void);
 
 /// After it: what was not recorded and why, on standard error. @return what reading the trace says

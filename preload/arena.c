@@ -59,8 +59,8 @@ static void unlock(void) {
 
 /// The system's call, for the function may be ours.
 static void *map(size_t bytes) {
-    const long at = syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
+    const long at =
+        syscall(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0L);
     return at == -1 ? NULL : (void *)at; // NOLINT(performance-no-int-to-ptr)
 }
 

@@ -24,7 +24,8 @@ PRELOAD_EXPORT size_t malloc_usable_size(void *block);
 
 /// Whether the real functions may be called: they are found, and it is the program that calls.
 static inline bool is_program(void) {
-    return __builtin_expect(!preload_self.is_at_work, 1) && (__builtin_expect(preload_has_real, 1) || preload_find_real());
+    return __builtin_expect(!preload_self.is_at_work, 1) &&
+           (__builtin_expect(preload_has_real, 1) || preload_find_real());
 }
 
 // ---- told ----
@@ -40,8 +41,7 @@ static inline void tell_alloc(const void *block, size_t bytes, preload_function 
 }
 
 static inline void tell_free(const void *block, preload_function function) {
-    const preload_event e = {
-        .op = TIDE_MEM_FREE_COMPLETED, .function = (uint8_t)function, .address = (uintptr_t)block};
+    const preload_event e = {.op = TIDE_MEM_FREE_COMPLETED, .function = (uint8_t)function, .address = (uintptr_t)block};
     preload_put(&e);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory that the program maps itself, without a file: mmap, munmap, mremap. What an allocator maps for its blocks is not
-// told, for the blocks are. See preload.h.
+// Memory that the program maps itself, without a file: mmap, munmap, mremap. What an allocator maps for its blocks is
+// not told, for the blocks are. See preload.h.
 //
 // The collector keeps such memory as ranges, of which any part may go: a munmap is told as it is called, for files too.
 #include <errno.h>
@@ -49,7 +49,8 @@ static void *real_mmap(void *address, size_t bytes, int access, int flags, int f
 
 static void *mapped(void *address, size_t bytes, int access, int flags, int fd, off_t at) {
     if (!is_program()) return real_mmap(address, bytes, access, flags, fd, at);
-    const bool replaces = (flags & MAP_FIXED) != 0 && may_unmap(address, bytes), is_memory = (flags & MAP_ANONYMOUS) != 0;
+    const bool replaces = (flags & MAP_FIXED) != 0 && may_unmap(address, bytes),
+               is_memory = (flags & MAP_ANONYMOUS) != 0;
     if (replaces) tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MMAP, TIDE__BY_ADDRESS_RANGE, address, bytes);
     void *result = real_mmap(address, bytes, access, flags, fd, at);
     const int saved = errno;

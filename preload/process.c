@@ -31,7 +31,7 @@
 static _Atomic uint32_t state_of_loading = PRELOAD_EARLY;
 _Atomic uint32_t *preload_state_at = &state_of_loading;
 tide__feed *preload_feed;
-static pid_t owner; // of the feed
+static pid_t owner;    // of the feed
 static int claim = -1; // a lock on the parent's feed (below); in a child of fork until it has a feed
 
 static void set_state(preload_state state) {
@@ -176,7 +176,8 @@ __attribute__((constructor(101))) static void at_begin(void) {
     begin(false, reason_against());
     preload_unlock_early();
     // After those of the feed, which shall come first in a child.
-    if (preload_get_state() == PRELOAD_ON) (void)!pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+    if (preload_get_state() == PRELOAD_ON)
+        (void)!pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
     release_signals(&before);
     errno = saved;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// real: the functions behind ours: those of the next library that has them, be it the C library or an allocator that the
-// program brings. See preload.h.
+// real: the functions behind ours: those of the next library that has them, be it the C library or an allocator that
+// the program brings. See preload.h.
 #include <dlfcn.h>
 #include <string.h>
 

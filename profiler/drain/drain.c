@@ -172,7 +172,8 @@ static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_
             }
             if ((n_allocs | n_frees) == 0 || f->devices[device] == 0) continue;
             tide__ring_total sum = {n_allocs, n_frees, requested, freed};
-            if (f->addresses != NULL && kind == TIDE_KIND_HOST_PAGEABLE) tide__drain_addresses_correct(f->addresses, &sum);
+            if (f->addresses != NULL && kind == TIDE_KIND_HOST_PAGEABLE)
+                tide__drain_addresses_correct(f->addresses, &sum);
             TIDE_TRY(tide__store_write_total(d->store, f->process_id, (int16_t)f->devices[device], (uint8_t)kind, &sum,
                                              err));
         }

@@ -15,8 +15,8 @@
 //     after     |- 8 -|   |-- 9 --|
 //
 // Threads are in order by the times of their slots: a free is put in before its block can be another's, an alloc after
-// it was. Where two clocks differ by less than that, an alloc of an address that is live waits for the free that another
-// ring has just behind, and a free of one that is not live for the alloc.
+// it was. Where two clocks differ by less than that, an alloc of an address that is live waits for the free that
+// another ring has just behind, and a free of one that is not live for the alloc.
 #include "profiler/drain/drain_address.h"
 
 #include <inttypes.h>
@@ -38,7 +38,8 @@ typedef struct range {
     int32_t tag_id;
 } range;
 
-/// What the file has more of than the producer counted: it knows no sizes of what it frees, and one range for each call.
+/// What the file has more of than the producer counted: it knows no sizes of what it frees, and one range for each
+/// call.
 typedef struct counts {
     int64_t allocs, frees, requested, freed;
     int64_t unknown; ///< frees of addresses where no block was known
@@ -177,8 +178,8 @@ static tide_status emit(tide__drain *d, const tide__drain_feed *f, const tide__e
 // ---- blocks ----
 
 /// Where one is known to be: the older one ends, as it must have.
-static tide_status end_older(tide__drain *d, tide__drain_feed *f, const tide__event *like, const block *older, size_t *n,
-                             tide_error *err) {
+static tide_status end_older(tide__drain *d, tide__drain_feed *f, const tide__event *like, const block *older,
+                             size_t *n, tide_error *err) {
     counts *c = &f->addresses->now;
     c->twice++;
     c->frees++;
@@ -279,8 +280,8 @@ static tide_status keep_part(tide__drain *d, tide__drain_feed *f, const tide__ev
 }
 
 /// Whatever there is in [begin, end). *went: bytes of it.
-static tide_status end_ranges(tide__drain *d, tide__drain_feed *f, const tide__event *like, uint64_t begin, uint64_t end,
-                              int64_t *went, size_t *n, tide_error *err) {
+static tide_status end_ranges(tide__drain *d, tide__drain_feed *f, const tide__event *like, uint64_t begin,
+                              uint64_t end, int64_t *went, size_t *n, tide_error *err) {
     tide__drain_addresses *a = f->addresses;
     *went = 0;
     for (size_t i = find_range(a, begin); i < a->n_ranges && a->ranges[i].begin < end; i = find_range(a, begin)) {

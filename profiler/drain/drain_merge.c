@@ -307,7 +307,8 @@ static tide_status begin(tide__drain *d, tide_error *err) {
 
 /// Take the event at the position of `r`, or the one that must stand before it.
 static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
-    for (size_t hops = 0; d->n_active > 1 && (is_free(r) || tide__drain_is_by_address(r)) && hops < d->n_active; hops++) {
+    for (size_t hops = 0; d->n_active > 1 && (is_free(r) || tide__drain_is_by_address(r)) && hops < d->n_active;
+         hops++) {
         tide__drain_ring *cause = tide__drain_is_by_address(r) ? tide__drain_address_cause(d, r) : cause_of(d, r);
         if (cause == NULL) break;
         TIDE_ASSERT(cause->feed == r->feed && cause->has_next); // a block number says nothing to another process

@@ -101,7 +101,8 @@ tide_status tide__feed_file_make(tide__feed *f, uint64_t at, uint64_t bytes, voi
 void tide__feed_file_drop(tide__feed *f, uint64_t at, uint64_t bytes) {
     if (f->file_bytes != at + bytes) return; // others lie behind it: a hole stays
     f->file_bytes = at;
-    if (!tide__mapped_file_has_fd(&f->file, f->path) || ftruncate(f->file.fd, (off_t)at) != 0) return; // what lies behind the last chunk means nothing
+    if (!tide__mapped_file_has_fd(&f->file, f->path) || ftruncate(f->file.fd, (off_t)at) != 0)
+        return; // what lies behind the last chunk means nothing
 }
 
 /// The table's n-th line, which may lie in a hole of the header as yet.

@@ -82,7 +82,7 @@ enum {
     TIDE__FEED_LOCK_PRODUCER = 0,
     TIDE__FEED_LOCK_DRAIN = 1,
     TIDE__FEED_LOCK_CHILD = 2, ///< shared: forked children that may make feeds of their own; the drain waits for them
-}; ///< offsets of the byte that is locked
+};                             ///< offsets of the byte that is locked
 
 typedef struct tide__feed_header {
     uint64_t magic;
@@ -106,8 +106,8 @@ typedef struct tide__feed_header {
     _Atomic uint32_t n_chunks;
     char error[512]; ///< of the drain, stored before FAILED
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
-    uint32_t by_address; ///< not 0: its allocs and frees have no block, see tide__by_address
-    uint32_t is_late;    ///< not 0: blocks that it frees may have been made before
+    uint32_t by_address;        ///< not 0: its allocs and frees have no block, see tide__by_address
+    uint32_t is_late;           ///< not 0: blocks that it frees may have been made before
     _Atomic uint32_t is_ending; ///< not 0: the process ends as it wishes to; events may follow to its very end
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
@@ -154,8 +154,8 @@ enum {
 enum { TIDE__SLOT_NO_KIND = 15, TIDE__SLOT_FLAG_SHIFT = 4 }; ///< of kind_flags
 
 /// A feed by address is that of a program which frees addresses (preload/): an alloc or a free in it has block 0, and
-/// the drain finds the block (drain_address.h). Field `stream` of such a slot says what it is about. The free of a block
-/// is put in before the block can be another thread's, its alloc after it was.
+/// the drain finds the block (drain_address.h). Field `stream` of such a slot says what it is about. The free of a
+/// block is put in before the block can be another thread's, its alloc after it was.
 typedef enum tide__by_address {
     TIDE__BY_ADDRESS_BLOCK = 0,
     TIDE__BY_ADDRESS_MAY_COME_BACK = 1, ///< a free that may be taken back: of realloc

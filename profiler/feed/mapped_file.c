@@ -117,7 +117,8 @@ static const tide__file_map *map_of(const tide__mapped_file *m, uintptr_t addres
 static bool cut_off(const tide__mapped_file *m, const tide__file_map *hit, uintptr_t address) {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct stat st;
-    const uint64_t size = owns(m, m->fd) && fstat(m->fd, &st) == 0 ? (uint64_t)st.st_size : 0, end = (size + page - 1) / page * page;
+    const uint64_t size = owns(m, m->fd) && fstat(m->fd, &st) == 0 ? (uint64_t)st.st_size : 0,
+                   end = (size + page - 1) / page * page;
     bool is_done = true;
     for (size_t i = 0; i < m->n_maps; i++) {
         const tide__file_map *map = &m->maps[i];

@@ -19,8 +19,8 @@ static _Atomic uintptr_t room;
 void *malloc(size_t bytes) {
     const size_t room_bytes = (size_t)1 << 44;
     if (atomic_load(&room) == 0) {
-        void *fresh = mmap(NULL, room_bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *fresh =
+            mmap(NULL, room_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         uintptr_t none = 0;
         if (fresh == MAP_FAILED || !atomic_compare_exchange_strong(&room, &none, (uintptr_t)fresh)) return NULL;
     }

@@ -49,22 +49,23 @@ static void each_function(void) {
     if (errno != 77) say("errno changed\n");
     kept[8] = malloc(0);
     free(kept[8]);
+    volatile size_t too_many = SIZE_MAX / 2;
     // What cannot be had: nothing changes, and it is told.
     kept[9] = malloc(MARK + 10);
     if (realloc(kept[9], SIZE_MAX / 4) != NULL || errno != ENOMEM) say("realloc gave what there is not\n");
-    if (reallocarray(kept[9], SIZE_MAX / 2, 16) != NULL) say("reallocarray gave what there is not\n");
+    if (reallocarray(kept[9], too_many, 16) != NULL) say("reallocarray gave what there is not\n");
     free(kept[9]);
 }
 
 /// Pages: 16 of them, of which parts go, some move, and the rest stays.
 static void pages(void) {
     char *at = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    munmap(at + 2 * PAGE, 3 * PAGE);                    // 2 | 11
-    munmap(at, PAGE);                                   // 1 | 11
-    munmap(at + 15 * PAGE, PAGE);                       // 1 | 10
+    munmap(at + 2 * PAGE, 3 * PAGE); // 2 | 11
+    munmap(at, PAGE);                // 1 | 11
+    munmap(at + 15 * PAGE, PAGE);    // 1 | 10
     if (munmap(at + 1, PAGE) == 0) say("munmap took a crooked address\n");
     char *more = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    more = mremap(more, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE); // 64
+    more = mremap(more, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);                                   // 64
     mmap(more + 8 * PAGE, 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); // 8 | 8 | 48
     const int fd = open("/proc/self/exe", O_RDONLY);
     void *file = mmap(more, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0); // 7 | 8 | 48

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // shadow: counts the malloc of a program by itself, to hold a trace against. It is loaded beside the library that is
-// tested ($LD_PRELOAD, behind it), so it is what that one's real functions are: the calls that it sees are those that the
-// program makes and those of the loader's own, told apart by nothing.
+// tested ($LD_PRELOAD, behind it), so it is what that one's real functions are: the calls that it sees are those that
+// the program makes and those of the loader's own, told apart by nothing.
 //
 // At the end of each process a line is added to the file that $SHADOW_FILE names:
 //
@@ -36,9 +36,7 @@ extern void *__libc_malloc(size_t bytes);
 extern void __libc_free(void *block);
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
-static struct {
-    uint64_t allocs, frees, requested, freed, live, peak, strange;
-} counts;
+static struct { uint64_t allocs, frees, requested, freed, live, peak, strange; } counts;
 static uint64_t generation = 1; // of the process: a child of fork counts its own blocks
 static __thread int is_quiet;   // the counting itself
 
@@ -160,8 +158,8 @@ static void say(void) {
     const char *path = getenv("SHADOW_FILE");
     char line[256];
     if (path == NULL || is_quiet++) return;
-    const int n = snprintf(line, sizeof line, "%ld %lu %lu %lu %lu %lu %lu\n", (long)getpid(), counts.allocs, counts.frees,
-                           counts.requested, counts.freed, counts.peak, counts.strange);
+    const int n = snprintf(line, sizeof line, "%ld %lu %lu %lu %lu %lu %lu\n", (long)getpid(), counts.allocs,
+                           counts.frees, counts.requested, counts.freed, counts.peak, counts.strange);
     const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd >= 0 && write(fd, line, (size_t)n) == n) close(fd);
 }
