@@ -37,6 +37,7 @@ static inline void tell_alloc(const void *block, size_t bytes, preload_function 
                              .function = (uint8_t)function,
                              .address = (uintptr_t)block,
                              .bytes = at_most(bytes)};
+    preload_self.told = block;
     preload_put(&e);
 }
 
@@ -78,7 +79,7 @@ void free(void *block) {
         return;
     }
     if (!preload_has_real && !preload_find_real()) return; // it is of no malloc that can be known here
-    tell_free(block, PRELOAD_FREE);
+    if (preload_self.deleting != block) tell_free(block, PRELOAD_FREE);
     const bool was_in_malloc = preload_self.is_in_malloc;
     preload_self.is_in_malloc = true;
     preload_real.free(block);

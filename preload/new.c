@@ -60,7 +60,9 @@ static void *make(real_operator *o, size_t bytes, size_t b, const void *c) {
     new_function real;
     memcpy(&real, &function, sizeof real);
     if (!atomic_load_explicit(&o->is_told, memory_order_relaxed)) return real(bytes, b, c);
+    preload_self.told = NULL;
     void *block = call_real(real, bytes, b, c);
+    if (block != NULL && preload_self.told == block) return block; // it has called a function of malloc's
     const preload_event e = {.op = block != NULL ? TIDE_MEM_ALLOC : TIDE_MEM_OOM,
                              .function = PRELOAD_NEW,
                              .address = (uintptr_t)block,
@@ -79,8 +81,10 @@ static void destroy(real_operator *o, void *block, size_t a, size_t b) {
         const preload_event e = {
             .op = TIDE_MEM_FREE_COMPLETED, .function = PRELOAD_DELETE, .address = (uintptr_t)block};
         preload_put(&e);
+        preload_self.deleting = block;
     }
     real(block, a, b);
+    preload_self.deleting = NULL;
 }
 
 // Their names, as the C++ ABI for 64 bits has them: w a size, v a block, m a size that is told, St11align_val_t an

@@ -72,6 +72,8 @@ typedef struct preload_thread {
     bool is_in_malloc;  ///< the real one: what it maps is not the program's
     bool has_dropped;   ///< more came meanwhile than can wait
     uint8_t n_waiting;
+    const void *told;     ///< the last block that was told as allocated
+    const void *deleting; ///< told as freed; an operator delete may call free
     preload_event waiting[PRELOAD_MAX_WAITING];
 } preload_thread;
 extern _Thread_local preload_thread preload_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
