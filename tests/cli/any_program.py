@@ -20,6 +20,7 @@ MARK = 1000003
 PAGE = 4096
 BLOCK_BITS = 48
 HAS_LIBRARY = VICTIM.exists()
+tidemark.CLEAN["TIDEMARK_PRELOAD"] = None # the library that is beside the program
 AS_ROOT = os.geteuid() == 0
 
 
@@ -86,6 +87,8 @@ class Counted(Recorded):
             # Of threads that run at once none can say from outside whose block came first: the peak may differ.
             self.assertEqual(ours[:4] if threads else ours, theirs[:4] if threads else theirs, words)
             self.assertGreater(ours[0], 0, words)
+            known = ask(self.path, "SELECT value FROM meta WHERE key = ?", f"by_address.{number}")[0][0]
+            self.assertRegex(known, "^unknown=0 twice=0 ", words)
         self.is_whole()
 
     def test_each_function(self):

@@ -230,6 +230,7 @@ static void ends(const char *how, int n) {
 static void daemons(void) {
     if (fork() > 0) _exit(3);
     setsid();
+    usleep(300000); // the command has ended, and nothing was allocated yet
     many(MARK, 5);
     usleep(200000);
     many(MARK, 5);

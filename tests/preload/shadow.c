@@ -8,6 +8,9 @@
 //
 //     pid allocs frees requested freed peak
 //
+// A small block that is freed is the next one that is given out, to whatever thread asks: the C library keeps it for
+// the thread that freed it, where no order of two threads could ever be wrong.
+//
 // Sizes are kept in front of each block, so this is no table by address; a block that is aligned is found by a mark.
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,6 +33,7 @@ EXPORT void *pvalloc(size_t bytes);
 typedef struct head {
     uint64_t mark, bytes, generation;
     void *base;
+    uint64_t is_plain, zero;
 } head;
 
 extern void *__libc_malloc(size_t bytes);
@@ -45,18 +49,52 @@ static void begin(void) {
 }
 static void end(void) { atomic_flag_clear(&lock); }
 
+// ---- small blocks that were freed ----
+
+enum { CLASS_BYTES = 32, N_CLASSES = 16, N_KEPT = 64 };
+static struct {
+    void *bases[N_KEPT];
+    int n;
+} freed[N_CLASSES];
+
+/// Room for a block of that many bytes at no particular place.
+static size_t room_for(size_t bytes) { return (bytes + CLASS_BYTES) / CLASS_BYTES * CLASS_BYTES + 2 * sizeof(head); }
+
+/// NULL: there is none.
+static void *take_freed(size_t bytes) {
+    const size_t c = bytes / CLASS_BYTES;
+    if (c >= N_CLASSES) return NULL;
+    begin();
+    void *base = freed[c].n > 0 ? freed[c].bases[--freed[c].n] : NULL;
+    end();
+    return base;
+}
+
+/// False: the C library has it back.
+static int keep_freed(void *base, size_t bytes) {
+    const size_t c = bytes / CLASS_BYTES;
+    if (c >= N_CLASSES) return 0;
+    begin();
+    const int has_room = freed[c].n < N_KEPT;
+    if (has_room) freed[c].bases[freed[c].n++] = base;
+    end();
+    return has_room;
+}
+
 static void *give(size_t align, size_t bytes) {
     if (bytes > SIZE_MAX / 2) {
         errno = ENOMEM;
         return NULL;
     }
-    if (align < sizeof(head)) align = sizeof(head);
-    char *base = __libc_malloc(bytes + align + sizeof(head));
+    const int is_plain = align <= sizeof(head);
+    if (is_plain) align = sizeof(head);
+    char *base = is_plain ? take_freed(bytes) : NULL;
+    if (base == NULL) base = __libc_malloc(is_plain ? room_for(bytes) : bytes + align + sizeof(head));
     if (base == NULL) return NULL;
     char *block = (char *)(((uintptr_t)base + sizeof(head) + align - 1) / align * align);
     head *h = (head *)(void *)(block - sizeof(head));
     begin();
-    *h = (head){MARK, bytes, generation, base};
+    *h = (head){MARK, bytes, generation, base, (uint64_t)is_plain, 0};
     counts.allocs++;
     counts.requested += bytes;
     counts.live += bytes;
@@ -79,7 +117,7 @@ static void take(void *block) {
         counts.live -= h->bytes;
     }
     end();
-    __libc_free(h->base);
+    if (!h->is_plain || !keep_freed(h->base, h->bytes)) __libc_free(h->base);
 }
 
 EXPORT void *malloc(size_t bytes) { return give(0, bytes); }
@@ -149,6 +187,7 @@ EXPORT size_t malloc_usable_size(void *block) { return block != NULL ? ((const h
 static void child(void) {
     memset(&counts, 0, sizeof counts);
     generation++;
+    memset(freed, 0, sizeof freed);
     atomic_flag_clear(&lock);
 }
 
