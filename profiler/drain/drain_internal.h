@@ -130,10 +130,10 @@ struct tide__drain_feed {
     int64_t run_id; ///< open run of the process; 0: none
     bool is_alive;  ///< its producer may still write
     bool is_damaged;
-    bool is_ended;    ///< all is in the file; only of a damaged one, which stays where it is
-    bool loses;       ///< its rings dropped events: a free may come without its alloc
-    bool is_late;     ///< by address, and it has blocks from before
-    bool gives_times; ///< its program has a clock of its own, or was late: more of it may come late
+    bool is_ended;                    ///< all is in the file; only of a damaged one, which stays where it is
+    bool loses;                       ///< its rings dropped events: a free may come without its alloc
+    bool is_late;                     ///< by address, and it has blocks from before
+    bool gives_times;                 ///< its program has a clock of its own, or was late: more of it may come late
     tide__drain_addresses *addresses; ///< NULL: its events say which block
     tide__drain_clock clock;
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
