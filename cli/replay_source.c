@@ -162,7 +162,7 @@ static tide_status give(giving *g, const tide_trace_event *e, tide_error *err) {
 }
 
 static tide_status give_all(giving *g, tide_error *err) {
-    enum { BATCH = 4096 };
+    enum { BATCH = 4096, AHEAD = 16 };
     const cli_replay_source *s = g->source;
     tide_trace_event *events;
     TIDE_TRY(give_live(g, err));
@@ -173,7 +173,10 @@ static tide_status give_all(giving *g, tide_error *err) {
         const uint64_t left = s->last_event - next + 1;
         st = tide_trace_events(s->trace, next, events, left < BATCH ? (size_t)left : BATCH, &n, err);
         if (st == TIDE_OK && n == 0) break;
-        for (size_t i = 0; i < n && st == TIDE_OK; i++) st = give(g, &events[i], err);
+        for (size_t i = 0; i < n && st == TIDE_OK; i++) {
+            if (i + AHEAD < n) tide_map_prefetch(&g->live, events[i + AHEAD].block_id + 1);
+            st = give(g, &events[i], err);
+        }
     }
     tide_host_free(events);
     return st;

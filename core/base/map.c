@@ -86,6 +86,10 @@ void *tide_map_find(const tide_map *m, uint64_t key) {
     return find_from(m, home_of(key, m->cap), key);
 }
 
+void tide_map_prefetch(const tide_map *m, uint64_t key) {
+    if (m->n > 0) __builtin_prefetch(slot_at(m, home_of(key, m->cap)), 1);
+}
+
 void *tide_map_next(const tide_map *m, const void *entry) {
     const size_t i = slot_number(m, entry);
     TIDE_ASSERT(key_at(m, i) != 0);

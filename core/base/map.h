@@ -43,6 +43,8 @@ typedef struct tide_map {
 
 /// NULL when there is no such entry; valid until the next put or take.
 void *tide_map_find(const tide_map *m, uint64_t key);
+/// Ask the processor for the memory in which a search for this key begins: worth it some events before it is searched.
+void tide_map_prefetch(const tide_map *m, uint64_t key);
 /// Another entry with the key of `entry`, which is in the map; NULL after the last one.
 void *tide_map_next(const tide_map *m, const void *entry);
 /// Make room for one more entry, so that the map is at most half full. False: no memory, nothing changed.

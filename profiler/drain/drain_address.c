@@ -19,133 +19,9 @@
 // another ring has just behind, and a free of one that is not live for the alloc.
 #include "profiler/drain/drain_address.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
-#include "core/base/map.h"
 #include "profiler/drain/drain_slot.h"
-
-typedef struct block {
-    uint64_t address; ///< the key
-    int64_t block_id, bytes;
-} block;
-
-typedef struct range {
-    uint64_t begin, end;
-    int64_t block_id;
-    int32_t tag_id;
-} range;
-
-/// What the file has more of than the producer counted: it knows no sizes of what it frees, and one range for each
-/// call.
-typedef struct counts {
-    int64_t allocs, frees, requested, freed;
-    int64_t unknown; ///< frees of addresses where no block was known
-    int64_t twice;   ///< allocs at addresses where one was
-} counts;
-
-struct tide__drain_addresses {
-    tide_map blocks; ///< of block
-    range *ranges;   ///< [n_ranges], owned
-    size_t n_ranges, cap_ranges;
-    counts now, stored;
-    bool is_stored;
-};
-
-// ---- from the file ----
-
-enum { KEY_BYTES = 48, TEXT_BYTES = 192 };
-
-static void make_key(char key[KEY_BYTES], int64_t process_id) {
-    snprintf(key, KEY_BYTES, "by_address.%" PRId64, process_id);
-}
-
-static tide_status read_counts(const tide__drain *d, int64_t process_id, counts *c, bool *is_there, tide_error *err) {
-    const tide__sql *s = tide__store_sql(d->store);
-    char key[KEY_BYTES];
-    make_key(key, process_id);
-    sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(s, "SELECT value FROM meta WHERE key = ?", &stmt, err));
-    tide__sql_bind_text(stmt, 1, key);
-    tide_status st = tide__sql_step(s, stmt, is_there, err);
-    *c = (counts){0};
-    // What cannot be read is as good as not there: these are differences, and the end compares the sums.
-    if (st == TIDE_OK && *is_there)
-        (void)!sscanf(tide__sql_text(stmt, 0),
-                      "unknown=%" SCNd64 " twice=%" SCNd64 " allocs=%" SCNd64 " frees=%" SCNd64 " requested=%" SCNd64
-                      " freed=%" SCNd64,
-                      &c->unknown, &c->twice, &c->allocs, &c->frees, &c->requested, &c->freed);
-    sqlite3_finalize(stmt);
-    return st;
-}
-
-static bool put_range(tide__drain_addresses *a, const range *fresh);
-
-static tide_status load_live(tide__drain *d, const tide__drain_feed *f, tide__drain_addresses *a) {
-    int64_t ranges;
-    TIDE_TRY(tide__names_text(&d->names, TIDE__BY_ADDRESS_RANGES, &ranges));
-    const tide__live_block *b;
-    for (size_t i = 0; (b = tide__replay_next(&d->replay, &i)) != NULL;) {
-        if (b->block_id >> TIDE__BLOCK_ID_BITS != f->process_id - 1) continue;
-        const block fresh = {(uint64_t)b->address, b->block_id, b->requested_bytes};
-        const range pages = {fresh.address, fresh.address + (uint64_t)fresh.bytes, b->block_id, b->tag_id};
-        const bool is_range = b->allocator_id == ranges;
-        if (fresh.address == 0) continue;
-        if (!(is_range ? put_range(a, &pages) : tide_map_put(&a->blocks, &fresh))) return TIDE_ERR_NOMEM;
-    }
-    return TIDE_OK;
-}
-
-tide_status tide__drain_addresses_make(tide__drain *d, tide__drain_feed *f, tide_error *err) {
-    tide__drain_addresses *a;
-    TIDE_TRY(TIDE_NEW(&a, 1, err, "to record into '%s'", d->path));
-    a->blocks = (tide_map)TIDE_MAP(block);
-    f->addresses = a;
-    TIDE_TRY(read_counts(d, f->process_id, &a->now, &a->is_stored, err));
-    a->stored = a->now;
-    if (!a->is_stored) return TIDE_OK;
-    return load_live(d, f, a) == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
-}
-
-void tide__drain_addresses_destroy(tide__drain_addresses *a) {
-    if (a == NULL) return;
-    tide_map_deinit(&a->blocks);
-    tide_host_free(a->ranges);
-    tide_host_free(a);
-}
-
-// ---- into the file ----
-
-static bool are_same(const counts *a, const counts *b) { return memcmp(a, b, sizeof *a) == 0; }
-
-tide_status tide__drain_addresses_write(tide__drain *d, tide__drain_feed *f, tide_error *err) {
-    const tide__drain_addresses *a = f->addresses;
-    if (a == NULL || (a->is_stored && are_same(&a->now, &a->stored))) return TIDE_OK;
-    char key[KEY_BYTES], text[TEXT_BYTES];
-    make_key(key, f->process_id);
-    snprintf(text, sizeof text,
-             "unknown=%" PRId64 " twice=%" PRId64 " allocs=%" PRId64 " frees=%" PRId64 " requested=%" PRId64
-             " freed=%" PRId64,
-             a->now.unknown, a->now.twice, a->now.allocs, a->now.frees, a->now.requested, a->now.freed);
-    return tide__store_put_meta(d->store, key, text, err);
-}
-
-void tide__drain_addresses_written(tide__drain_feed *f) {
-    if (f->addresses == NULL) return;
-    f->addresses->stored = f->addresses->now;
-    f->addresses->is_stored = true;
-}
-
-void tide__drain_addresses_correct(const tide__drain_addresses *a, tide__ring_total *total) {
-    const counts *c = &a->now;
-    atomic_store_explicit(&total->n_allocs, total->n_allocs + (uint64_t)c->allocs, memory_order_relaxed);
-    atomic_store_explicit(&total->n_frees, total->n_frees + (uint64_t)c->frees, memory_order_relaxed);
-    atomic_store_explicit(&total->requested_bytes, total->requested_bytes + (uint64_t)c->requested,
-                          memory_order_relaxed);
-    atomic_store_explicit(&total->freed_bytes, total->freed_bytes + (uint64_t)c->freed, memory_order_relaxed);
-}
 
 // ---- one event of the file ----
 
@@ -178,9 +54,9 @@ static tide_status emit(tide__drain *d, const tide__drain_feed *f, const tide__e
 // ---- blocks ----
 
 /// Where one is known to be: the older one ends, as it must have.
-static tide_status end_older(tide__drain *d, tide__drain_feed *f, const tide__event *like, const block *older,
-                             size_t *n, tide_error *err) {
-    counts *c = &f->addresses->now;
+static tide_status end_older(tide__drain *d, tide__drain_feed *f, const tide__event *like,
+                             const tide__address_block *older, size_t *n, tide_error *err) {
+    tide__address_counts *c = &f->addresses->now;
     c->twice++;
     c->frees++;
     c->freed += older->bytes;
@@ -192,9 +68,9 @@ static tide_status end_older(tide__drain *d, tide__drain_feed *f, const tide__ev
 static tide_status alloc_block(tide__drain *d, tide__drain_feed *f, const tide__event *like, uint64_t address,
                                int64_t bytes, size_t *n, tide_error *err) {
     tide__drain_addresses *a = f->addresses;
-    block *known = tide_map_find(&a->blocks, address);
+    tide__address_block *known = tide_map_find(&a->blocks, address);
     if (known != NULL) TIDE_TRY(end_older(d, f, like, known, n, err));
-    block fresh = {.address = address, .bytes = bytes};
+    tide__address_block fresh = {.address = address, .bytes = bytes};
     TIDE_TRY(emit(d, f, like, TIDE_MEM_ALLOC, &fresh.block_id, address, bytes, n, err));
     if (known != NULL)
         *known = fresh;
@@ -207,7 +83,7 @@ static tide_status alloc_block(tide__drain *d, tide__drain_feed *f, const tide__
 static tide_status free_block(tide__drain *d, tide__drain_ring *r, const tide__event *like, uint64_t address, size_t *n,
                               tide_error *err) {
     tide__drain_addresses *a = r->feed->addresses;
-    block *known = tide_map_find(&a->blocks, address);
+    tide__address_block *known = tide_map_find(&a->blocks, address);
     int64_t block_id = 0;
     r->went = (tide__drain_went){0};
     if (known == NULL) {
@@ -225,7 +101,7 @@ static tide_status free_block(tide__drain *d, tide__drain_ring *r, const tide__e
 /// realloc found no room: the block that its free ended is there still, as a new one.
 static tide_status bring_back(tide__drain *d, tide__drain_ring *r, const tide__event *like, uint64_t address, size_t *n,
                               tide_error *err) {
-    counts *c = &r->feed->addresses->now;
+    tide__address_counts *c = &r->feed->addresses->now;
     const tide__drain_went went = r->went;
     r->went = (tide__drain_went){0};
     if (!went.is_there || went.address != address) {
@@ -238,39 +114,16 @@ static tide_status bring_back(tide__drain *d, tide__drain_ring *r, const tide__e
 
 // ---- ranges ----
 
-/// The first one that ends behind `address`.
-static size_t find_range(const tide__drain_addresses *a, uint64_t address) {
-    size_t lo = 0, hi = a->n_ranges;
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (a->ranges[mid].end <= address)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/// In its place by address, where nothing else is. False: no memory.
-static bool put_range(tide__drain_addresses *a, const range *fresh) {
-    if (tide_host_grow(&a->ranges, &a->cap_ranges, a->n_ranges + 1, sizeof *a->ranges) != TIDE_OK) return false;
-    const size_t i = find_range(a, fresh->begin);
-    memmove(&a->ranges[i + 1], &a->ranges[i], (a->n_ranges - i) * sizeof *a->ranges);
-    a->ranges[i] = *fresh;
-    a->n_ranges++;
-    return true;
-}
-
 static tide_status add_range(tide__drain *d, tide__drain_feed *f, const tide__event *like, uint64_t begin, uint64_t end,
                              size_t *n, tide_error *err) {
-    range fresh = {.begin = begin, .end = end, .tag_id = like->tag_id};
+    tide__address_range fresh = {.begin = begin, .end = end, .tag_id = like->tag_id};
     TIDE_TRY(emit(d, f, like, TIDE_MEM_ALLOC, &fresh.block_id, begin, (int64_t)(end - begin), n, err));
-    return put_range(f->addresses, &fresh) ? TIDE_OK : no_memory(d, err);
+    return tide__drain_put_range(f->addresses, &fresh) ? TIDE_OK : no_memory(d, err);
 }
 
 /// A part of the range that stays, as a block of its own with the name that it had.
-static tide_status keep_part(tide__drain *d, tide__drain_feed *f, const tide__event *like, const range *of,
-                             uint64_t begin, uint64_t end, size_t *n, tide_error *err) {
+static tide_status keep_part(tide__drain *d, tide__drain_feed *f, const tide__event *like,
+                             const tide__address_range *of, uint64_t begin, uint64_t end, size_t *n, tide_error *err) {
     if (begin >= end) return TIDE_OK;
     tide__event part = *like;
     part.tag_id = of->tag_id;
@@ -284,8 +137,9 @@ static tide_status end_ranges(tide__drain *d, tide__drain_feed *f, const tide__e
                               uint64_t end, int64_t *went, size_t *n, tide_error *err) {
     tide__drain_addresses *a = f->addresses;
     *went = 0;
-    for (size_t i = find_range(a, begin); i < a->n_ranges && a->ranges[i].begin < end; i = find_range(a, begin)) {
-        range old = a->ranges[i];
+    for (size_t i = tide__drain_find_range(a, begin); i < a->n_ranges && a->ranges[i].begin < end;
+         i = tide__drain_find_range(a, begin)) {
+        tide__address_range old = a->ranges[i];
         memmove(&a->ranges[i], &a->ranges[i + 1], (--a->n_ranges - i) * sizeof *a->ranges);
         a->now.frees++;
         a->now.freed += (int64_t)(old.end - old.begin);
@@ -301,7 +155,7 @@ static tide_status end_ranges(tide__drain *d, tide__drain_feed *f, const tide__e
 
 static tide_status free_ranges(tide__drain *d, tide__drain_ring *r, const tide__event *like, uint64_t begin,
                                uint64_t end, size_t *n, tide_error *err) {
-    counts *c = &r->feed->addresses->now;
+    tide__address_counts *c = &r->feed->addresses->now;
     c->frees--; // the producer's, of the whole call
     c->freed -= (int64_t)(end - begin);
     return end_ranges(d, r->feed, like, begin, end, &r->range_went, n, err);
@@ -309,7 +163,7 @@ static tide_status free_ranges(tide__drain *d, tide__drain_ring *r, const tide__
 
 static tide_status alloc_range(tide__drain *d, tide__drain_ring *r, const tide__event *like, int how, uint64_t begin,
                                uint64_t end, size_t *n, tide_error *err) {
-    counts *c = &r->feed->addresses->now;
+    tide__address_counts *c = &r->feed->addresses->now;
     const int64_t bytes = (int64_t)(end - begin), went = r->range_went;
     if (how != TIDE__BY_ADDRESS_RANGE) {
         r->range_went = 0;

@@ -6,7 +6,8 @@
 //     drain_feeds.c  which feeds there are, their log, how far their rings go
 //     drain_clock.c  ticks to ns
 //     drain_slot.h   slot to event
-//     drain_address.c  blocks that are known by their address alone
+//     drain_take.c   one event of the file
+//     drain_address.c, drain_address_table.c  blocks that are known by their address alone
 //     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
 //     drain_usual.c  the same of some hundred events at once, as long as they are usual
 //     drain_lock.c   one drain per trace
