@@ -19,24 +19,28 @@
 #include <unistd.h>
 
 #include "cli/cuda_record.h"
+#include "cli/malloc_record.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
-enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA };
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC };
 
 /// Records of CUDA come 100 ms after the fact; nothing is told later than that.
 enum { CUDA_HOLD_BACK_MS = 500 };
 
 static const char help[] =
     "  -o FILE             the trace; needed\n" CLI_RECORDING_HELP
+    "  --malloc WHEN       what its programs allocate by malloc, operator new and mmap: auto (the default: of all but\n"
+    "                      tidemark and those that link libtidemark-record, which tell of their memory themselves),\n"
+    "                      on (of those too; an error where CMD cannot be recorded) or off\n"
     "  --cuda WHEN         the CUDA memory of all programs in it, whatever they are: auto (the default: where the\n"
     "                      plug-in and an NVIDIA driver are), on (an error where they are not) or off\n"
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
-    "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ": tidemark run and compare without -o,\n"
-    "programs that link tidemark, and with --cuda those that use CUDA; no others. A trace that stays empty is kept,\n"
-    "and that is said. Signals are passed on.\n"
+    "CMD and whatever it starts finds the trace through $" TIDE_COLLECTOR_ENV ", and a library that records malloc\n"
+    "through $LD_PRELOAD (one of yours stays, behind it). Static programs and those that run as another user are not\n"
+    "recorded, which is said of CMD. A trace that stays empty is kept, and that is said. Signals are passed on.\n"
     "Exit code: that of CMD (128 + n when signal n ended it);\n"
     "127 or 126 when it cannot be run; 8 when not all could be recorded.\n"
     "Example: tidemark record -o both.db -- sh -c 'tidemark run a.onnx & tidemark run b.onnx & wait'\n";
@@ -44,6 +48,7 @@ static const char help[] =
 static const struct option option_table[] = {{"output", required_argument, NULL, 'o'},
                                              CLI_RECORDING_OPTIONS,
                                              {"cuda", required_argument, NULL, OPT_CUDA},
+                                             {"malloc", required_argument, NULL, OPT_MALLOC},
                                              {"quiet", no_argument, NULL, OPT_QUIET},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -118,6 +123,7 @@ static _Noreturn void exec_command(const command *c, int go, int report) {
         signal(SIGPIPE, SIG_DFL); // this program ignores it; the command must not inherit that
         signal(SIGXFSZ, SIG_DFL);
         sigprocmask(SIG_SETMASK, &c->before, NULL);
+        cli_malloc_name_command();
         execvp(c->argv[0], c->argv);
         failure = errno;
     }
@@ -155,19 +161,21 @@ static tide_status start(command *c, tide_error *err) {
     return TIDE_FAIL(err, TIDE_ERR_BACKEND, "cannot start a process: %s", strerror(c->pid > 0 ? EAGAIN : why));
 }
 
-/// 0, or errno: whether a command of this name can be run at all. Asked before an older trace is replaced.
-static int look_for(const char *name) {
+enum { MAX_PATH = 4096 };
+
+/// 0, or errno: whether a command of this name can be run at all, and which file it is. Asked before an older trace is
+/// replaced.
+static int look_for(const char *name, char file[MAX_PATH]) {
     const char *path = getenv("PATH");
     const bool has_place = strchr(name, '/') != NULL;
     int why = ENOENT;
     if (has_place || path == NULL) path = ""; // as execvp: without PATH its own default
     for (const char *at = path;; at++) {
         const int n = (int)strcspn(at, ":");
-        char file[4096];
         struct stat s;
-        const int len = has_place ? snprintf(file, sizeof file, "%s", name)
-                                  : snprintf(file, sizeof file, "%.*s%s%s", n, at, n > 0 ? "/" : "", name);
-        if (len < (int)sizeof file && stat(file, &s) == 0) {
+        const int len = has_place ? snprintf(file, MAX_PATH, "%s", name)
+                                  : snprintf(file, MAX_PATH, "%.*s%s%s", n, at, n > 0 ? "/" : "", name);
+        if (len < MAX_PATH && stat(file, &s) == 0) {
             if (S_ISREG(s.st_mode) && access(file, X_OK) == 0) return 0;
             why = EACCES;
         }
@@ -187,6 +195,7 @@ static int cannot_run(const char *name, int why) {
 typedef struct options {
     cli_recording_options recording;
     cli_cuda_mode cuda;
+    cli_malloc_mode malloc;
     bool quiet;
 } options;
 
@@ -219,9 +228,9 @@ static void print_empty(const char *path, const tide_trace_info *info) {
         return;
     }
     fputs("no process that the command started spoke to tidemark\n", stderr);
-    fputs("note: programs that link tidemark's recorder record, and tidemark run and compare without -o; of others "
-          "their\n"
-          "      CUDA memory is recorded (--cuda), and nothing else that they allocate\n",
+    fputs("note: recorded are programs that are linked dynamically (--malloc), those that link tidemark's recorder, "
+          "and\n"
+          "      tidemark run and compare without -o; of others their CUDA memory (--cuda), and nothing else\n",
           stderr);
 }
 
@@ -240,6 +249,7 @@ static tide_status print_summary(const char *path, bool quiet, tide_error *err) 
                 cli_clean(path, name, sizeof name), info.n_events, info.n_events == 1 ? "" : "s", info.n_processes,
                 info.n_processes == 1 ? "" : "es", info.n_lost, tide_format_bytes(peak, bytes, sizeof bytes));
     if (st == TIDE_OK) st = cli_cuda_print(t, quiet, err);
+    if (st == TIDE_OK && !quiet) st = cli_malloc_print(t, err);
     tide_trace_close(t);
     return st;
 }
@@ -261,9 +271,11 @@ static void wait_for_end(command *c) {
 static int record(const options *o, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
     command c = {.argv = argv};
-    const int why = look_for(argv[0]);
+    char file[MAX_PATH];
+    const int why = look_for(argv[0], file);
     if (why != 0) return cannot_run(argv[0], why);
     bool has_cuda;
+    if (cli_malloc_prepare(o->malloc, file, &err) != TIDE_OK) return cli_fail(&err);
     if (cli_cuda_prepare(o->cuda, &has_cuda, &err) != TIDE_OK) return cli_fail(&err);
     if (set_environment(o, &err) != TIDE_OK || start(&c, &err) != TIDE_OK) return cli_fail(&err);
     const unsigned hold_back_ms = o->recording.recorder.hold_back_ms;
@@ -306,7 +318,9 @@ static int run(int argc, char **argv) {
             o.quiet = true;
         else if (c == OPT_CUDA && !cli_cuda_parse_mode(optarg, &o.cuda))
             return cli_usage(cmd, "--cuda: '%s' is none of auto, on and off", optarg);
-        else if (c == OPT_CUDA)
+        else if (c == OPT_MALLOC && !cli_malloc_parse_mode(optarg, &o.malloc))
+            return cli_usage(cmd, "--malloc: '%s' is none of auto, on and off", optarg);
+        else if (c == OPT_CUDA || c == OPT_MALLOC)
             continue;
         else if (cli_recording_option(cmd, &o.recording, c) <= 0)
             return CLI_EXIT_USAGE;

@@ -71,6 +71,7 @@ static const values table[] = {
     {"merge", "devices", "apart same", NULL, false},
     {"plan", "dump-stage", "liveness graph colour plan", NULL, false},
     {"record", "cuda", "auto on off", NULL, false},
+    {"record", "malloc", "auto on off", NULL, false},
     {"trace", "by",
      "kind device scope name allocator size age thread run process module function file library stack category", NULL,
      false},

@@ -10,7 +10,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
-#include "profiler/drain/drain_internal.h"
+#include "profiler/drain/drain_address.h"
 #include "profiler/store/finish.h"
 
 // ---- where the file stands ----
@@ -157,7 +157,9 @@ static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_
                 freed += atomic_load_explicit(&t->freed_bytes, memory_order_relaxed);
             }
             if ((n_allocs | n_frees) == 0 || f->devices[device] == 0) continue;
-            const tide__ring_total sum = {n_allocs, n_frees, requested, freed};
+            tide__ring_total sum = {n_allocs, n_frees, requested, freed};
+            if (f->addresses != NULL && kind == TIDE_KIND_HOST_PAGEABLE)
+                tide__drain_addresses_correct(f->addresses, &sum);
             TIDE_TRY(tide__store_write_total(d->store, f->process_id, (int16_t)f->devices[device], (uint8_t)kind, &sum,
                                              err));
         }
@@ -172,7 +174,8 @@ static tide_status write_end(tide__drain *d, tide__drain_feed *f, tide_error *er
         TIDE_TRY(tide__store_run(d->store, false, f->run_id, d->last_event, d->last_ns, err));
         f->run_id = 0;
     }
-    const bool closed = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
+    const bool closed = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED ||
+                        atomic_load_explicit(&f->head->is_ending, memory_order_relaxed) != 0;
     return tide__store_end_process(d->store, f->process_id, closed ? "closed" : "killed", d->last_ns, err);
 }
 
@@ -186,7 +189,8 @@ static tide_status write_ends(tide__drain *d, tide_error *err) {
 
 static tide_status write_positions(tide__drain *d, tide_error *err) {
     for (size_t i = 0; i < d->n_feeds; i++) {
-        const tide__drain_feed *f = d->feeds[i];
+        tide__drain_feed *f = d->feeds[i];
+        if (!f->is_ended) TIDE_TRY(tide__drain_addresses_write(d, f, err));
         for (size_t k = 0; !f->is_ended && k < f->n_rings; k++) {
             const tide__drain_ring *r = f->rings[k];
             if (r->is_stored && r->position == r->committed && f->is_alive) continue;
@@ -231,7 +235,9 @@ static bool end_feed(tide__drain *d, tide__drain_feed *f) {
     struct stat info;
     if (stat(f->path, &info) == 0) d->feed_bytes += (uint64_t)info.st_blocks * 512; // its header has a hole
     f->is_ended = true;
-    const bool has_counted = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
+    // Of a feed by address the drain makes other events than its process counted.
+    const bool has_counted = f->head->by_address == 0 &&
+                             atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
     d->has_counted = has_counted;
     d->n_heard = has_counted ? f->head->n_heard : 0;
     d->n_dropped = has_counted ? f->head->n_dropped : 0;
@@ -246,6 +252,7 @@ static void give_back(tide__drain *d) {
     for (size_t i = 0; i < d->n_feeds; i++) {
         tide__drain_feed *f = d->feeds[i];
         if (f->is_ended) continue;
+        tide__drain_addresses_written(f);
         for (size_t k = 0; k < f->n_rings; k++) {
             tide__drain_ring *r = f->rings[k];
             if (!r->is_broken && r->position != r->committed)

@@ -10,7 +10,7 @@
 
 #include "core/base/host_alloc.h"
 #include "core/base/log.h"
-#include "profiler/drain/drain_internal.h"
+#include "profiler/drain/drain_address.h"
 
 enum {
     PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
@@ -70,6 +70,7 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
     tide__feed_reader_close(f->reader, remove);
     for (size_t i = 0; i < f->n_rings; i++) tide_host_free(f->rings[i]);
     tide_host_free(f->rings);
+    tide__drain_addresses_destroy(f->addresses);
     tide_host_free(f->texts);
     tide_host_free(f->scopes);
     tide_host_free(f->runs);
@@ -119,6 +120,8 @@ static tide_status add_feed(tide__drain *d, tide__drain_feed *f, tide_error *err
     TIDE_TRY(TIDE_GROW(&d->feeds, &d->cap_feeds, d->n_feeds + 1, err, "to record into '%s'", d->path));
     TIDE_TRY(tide__drain_register_process(d, f, err));
     TIDE_TRY(open_run(d, f->process_id, &f->run_id, err));
+    f->is_late = f->head->by_address != 0 && f->head->is_late != 0;
+    if (f->head->by_address != 0) TIDE_TRY(tide__drain_addresses_make(d, f, err));
     tide__drain_clock_init(&f->clock, f->head);
     say_taken(d, f);
     d->feeds[d->n_feeds++] = f;

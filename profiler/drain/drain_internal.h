@@ -8,6 +8,8 @@
 //     drain_check.c  whether the file holds what was recorded
 //     drain_clock.c  ticks to ns
 //     drain_slot.h   slot to event
+//     drain_take.c   one event of the file
+//     drain_address.c, drain_address_table.c  blocks that are known by their address alone
 //     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
 //     drain_usual.c  the same of some hundred events at once, as long as they are usual
 //     drain_lock.c   one drain per trace
@@ -76,6 +78,15 @@ static inline uint64_t tide__drain_clock_ns(tide__drain_clock *c, uint64_t ticks
 // ---- feeds ----
 
 typedef struct tide__drain_feed tide__drain_feed;
+/// Blocks by address, of a feed by address (drain_address.h).
+typedef struct tide__drain_addresses tide__drain_addresses;
+
+/// The block that a ring's last free ended, which may come back.
+typedef struct tide__drain_went {
+    uint64_t address;
+    int64_t bytes;
+    bool is_there;
+} tide__drain_went;
 
 /// When the next slots of a ring are due: what the merge compares.
 typedef struct tide__drain_ahead {
@@ -109,6 +120,9 @@ typedef struct tide__drain_ring {
     uint64_t at;    ///< next slot of it
     int64_t due_ns; ///< when that is due; INT64_MAX: there is none
     tide__drain_ahead ahead;
+    // of a feed by address
+    tide__drain_went went;
+    int64_t range_went; ///< bytes that the last free of a range ended
 } tide__drain_ring;
 
 struct tide__drain_feed {
@@ -125,9 +139,11 @@ struct tide__drain_feed {
     bool log_is_bad;                    ///< the reader said so, and it is not yet noted
     bool is_alive;                      ///< its producer may still write
     bool is_damaged;
-    bool is_ended;    ///< all is in the file; only of a damaged one, which stays where it is
-    bool loses;       ///< its rings dropped events: a free may come without its alloc
-    bool gives_times; ///< its program has a clock of its own, or was late: more of it may come late
+    bool is_ended;                    ///< all is in the file; only of a damaged one, which stays where it is
+    bool loses;                       ///< its rings dropped events: a free may come without its alloc
+    bool is_late;                     ///< by address, and it has blocks from before
+    bool gives_times;                 ///< its program has a clock of its own, or was late: more of it may come late
+    tide__drain_addresses *addresses; ///< NULL: its events say which block
     tide__drain_clock clock;
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
     int64_t *scopes; ///< [n_scopes]

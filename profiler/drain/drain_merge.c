@@ -18,8 +18,8 @@
 // What comes later still stands where it came, and its own time is noted.
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "profiler/drain/drain_address.h"
 #include "profiler/drain/drain_slot.h"
-#include "profiler/store/snapshot.h"
 
 // ---- what waits ----
 //
@@ -104,67 +104,7 @@ static void find_hold(tide__drain *d) {
 
 void tide__drain_release(tide__drain *d) { d->release = true; }
 
-enum {
-    AHEAD_SLOTS = 4096, ///< of a ring, at most
-    PROBLEM_ROWS = 1 << 16,
-};
-
-// ---- one event ----
-
-/// A free without its alloc is no contradiction where events are missing.
-static bool is_orphan(const tide__drain *d, const tide__drain_feed *f, tide__problem problem) {
-    return (problem == TIDE__PROBLEM_FREE_UNKNOWN || problem == TIDE__PROBLEM_REQUESTED_UNKNOWN) &&
-           (d->opt.attached_late || f->loses);
-}
-
-static tide_status note_problem(tide__drain *d, const tide__drain_feed *f, const tide__event *e, tide__problem problem,
-                                tide_error *err) {
-    if (is_orphan(d, f, problem)) {
-        d->n_orphans++;
-        return TIDE_OK;
-    }
-    // The first tens of thousands are enough to show that a program does it all the time.
-    if (d->replay.n_problems > PROBLEM_ROWS) return TIDE_OK;
-    return tide__store_write_problem(d->store, e, problem, err);
-}
-
-/// A snapshot is due at the end of an interval of leaves, once enough events have passed.
-static tide_status snapshot_if_due(tide__drain *d, tide_error *err) {
-    TIDE_ASSERT(d->last_snapshot <= d->last_event);
-    if (d->last_event % TIDE__LEAF_EVENTS != 0) return TIDE_OK;
-    if (d->last_event - d->last_snapshot < tide__snapshot_distance(d->replay.n_live, d->as_chunks)) return TIDE_OK;
-    TIDE_TRY(tide__store_write_snapshot(d->store, &d->replay, err));
-    d->last_snapshot = d->last_event;
-    return TIDE_OK;
-}
-
-tide_status tide__drain_write_events(tide__drain *d, tide_error *err) {
-    if (d->n_events == 0) return TIDE_OK;
-    TIDE_TRY(tide__store_write_events(d->store, d->events, d->n_events, d->as_chunks, err));
-    d->n_events = 0;
-    return TIDE_OK;
-}
-
-tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) {
-    TIDE_ASSERT(d->n_events < TIDE__DRAIN_BUFFER_EVENTS);
-    tide__event *e = &d->events[d->n_events];
-    if (e->t_ns < d->last_ns) e->t_ns = d->last_ns;
-    e->id = d->last_event + 1;
-    tide__problem problem;
-    size_t series;
-    tide_status st = tide__replay_apply(&d->replay, e, &problem, &series);
-    if (st == TIDE_OK) st = tide__leaves_add(&d->leaves, &d->replay, e, series);
-    if (st != TIDE_OK)
-        return TIDE_FAIL(err, st, "cannot record event %lld into '%s': %s", (long long)e->id, d->path,
-                         tide_status_text(st));
-    TIDE_ASSERT(d->replay.last_event == e->id && e->t_ns >= d->last_ns);
-    d->last_event = e->id;
-    d->last_ns = e->t_ns;
-    d->n_events++;
-    if (problem != TIDE__PROBLEM_NONE) TIDE_TRY(note_problem(d, f, e, problem, err));
-    TIDE_TRY(snapshot_if_due(d, err));
-    return d->n_events == TIDE__DRAIN_BUFFER_EVENTS ? tide__drain_write_events(d, err) : TIDE_OK;
-}
+enum { AHEAD_SLOTS = 4096 }; ///< of a ring, at most
 
 // ---- control slots ----
 
@@ -260,8 +200,12 @@ static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tid
         if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
         const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
         if (tide__drain_is_late(d, r->own_ns, t_ns, r->kind_flags)) TIDE_TRY(note_late(d, r, e, err));
-        TIDE_TRY(tide__drain_take(d, r->feed, err));
-        ++*n;
+        if (tide__drain_is_by_address(r)) {
+            TIDE_TRY(tide__drain_take_address(d, r, n, err));
+        } else {
+            TIDE_TRY(tide__drain_take(d, r->feed, err));
+            ++*n;
+        }
     } else {
         TIDE_TRY(tide__drain_damage(d, r->feed, r, "a slot holds no event", err));
     }
@@ -300,8 +244,9 @@ static tide_status begin(tide__drain *d, tide_error *err) {
 
 /// Take the event at the position of `r`, or the one that must stand before it.
 static tide_status take_one(tide__drain *d, tide__drain_ring *r, size_t *n, tide_error *err) {
-    for (size_t hops = 0; d->n_active > 1 && is_free(r) && hops < d->n_active; hops++) {
-        tide__drain_ring *cause = cause_of(d, r);
+    for (size_t hops = 0; d->n_active > 1 && (is_free(r) || tide__drain_is_by_address(r)) && hops < d->n_active;
+         hops++) {
+        tide__drain_ring *cause = tide__drain_is_by_address(r) ? tide__drain_address_cause(d, r) : cause_of(d, r);
         if (cause == NULL) break;
         TIDE_ASSERT(cause->feed == r->feed && cause->has_next); // a block number says nothing to another process
         r = cause;

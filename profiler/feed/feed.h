@@ -17,6 +17,8 @@ typedef struct tide__feed_options {
     size_t ring_slots;      ///< per thread, rounded up to a power of two; 0: TIDE__FEED_DEFAULT_SLOTS
     bool drop_when_full;    ///< false: wait for room
     uint64_t max_wait_ns;   ///< while nothing moves; then drop until something does; 0: without end
+    bool by_address;        ///< see tide__by_address
+    bool is_late;           ///< by address: the process has blocks that the feed does not know
 } tide__feed_options;
 
 /// The trace's path should be absolute: the feed is removed by its path, too. TIDE_ERR_IO (with the system's words: a

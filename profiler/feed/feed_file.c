@@ -68,6 +68,7 @@ static int touch_pages(void *data, uint64_t bytes) {
 
 /// Blocks, a map and pages for [at, at + bytes).
 static int extend(tide__feed *f, uint64_t at, uint64_t bytes, void **out) {
+    if (!tide__mapped_file_has_fd(&f->file, f->path)) return EBADF;
     int e = allocate_blocks(f->file.fd, at, bytes);
     if (e != 0) return e;
     *out = tide__mapped_file_map(&f->file, at, bytes);
@@ -100,14 +101,17 @@ tide_status tide__feed_file_make(tide__feed *f, uint64_t at, uint64_t bytes, voi
 void tide__feed_file_drop(tide__feed *f, uint64_t at, uint64_t bytes) {
     if (f->file_bytes != at + bytes) return; // others lie behind it: a hole stays
     f->file_bytes = at;
-    if (ftruncate(f->file.fd, (off_t)at) != 0) return; // what lies behind the last chunk means nothing
+    if (!tide__mapped_file_has_fd(&f->file, f->path) || ftruncate(f->file.fd, (off_t)at) != 0)
+        return; // what lies behind the last chunk means nothing
 }
 
 /// The table's n-th line, which may lie in a hole of the header as yet.
 static int make_line(tide__feed *f, uint32_t n) {
     const uint64_t end = offsetof(tide__feed_header, chunks) + (n + UINT64_C(1)) * sizeof f->head->chunks[0];
     if (end <= f->header_bytes) return 0;
-    int e = allocate_blocks(f->file.fd, f->header_bytes, TIDE__FEED_FIXED_BYTES);
+    int e = tide__mapped_file_has_fd(&f->file, f->path)
+                ? allocate_blocks(f->file.fd, f->header_bytes, TIDE__FEED_FIXED_BYTES)
+                : EBADF;
     if (e == 0) e = touch_pages((char *)f->head + f->header_bytes, TIDE__FEED_FIXED_BYTES);
     if (e == 0) f->header_bytes += TIDE__FEED_FIXED_BYTES;
     return e;
@@ -142,6 +146,8 @@ static void fill_header(tide__feed_header *h, const tide__feed_options *opt, uin
     h->wall_ns = tide__clock_wall_ns();
     h->has_ticks = tide__clock_has_ticks();
     h->ring_slots = (uint32_t)ring_slots;
+    h->by_address = opt->by_address;
+    h->is_late = opt->is_late;
     char process_state;
     if (!tide__process_stat("/proc/self/stat", &process_state, &h->start_ticks)) h->start_ticks = 0;
     tide__clock_boot_id(h->boot_id);
@@ -184,6 +190,7 @@ static tide_status make_file(tide__feed *f, const char *trace_path, tide_error *
         }
         if (!is_taken && e == 0) {
             f->path = in_making;
+            tide__mapped_file_move_up(&f->file);
             return TIDE_OK;
         }
         if (!is_taken && e != EEXIST) {

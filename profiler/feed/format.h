@@ -83,7 +83,11 @@ typedef enum tide__feed_drain {
 } tide__feed_drain;
 
 /// Locks of the file (open file description locks, so that they go with the process however it ends).
-enum { TIDE__FEED_LOCK_PRODUCER = 0, TIDE__FEED_LOCK_DRAIN = 1 }; ///< offsets of the byte that is locked
+enum {
+    TIDE__FEED_LOCK_PRODUCER = 0,
+    TIDE__FEED_LOCK_DRAIN = 1,
+    TIDE__FEED_LOCK_CHILD = 2, ///< shared: forked children that may make feeds of their own; the drain waits for them
+};                             ///< offsets of the byte that is locked
 
 typedef struct tide__feed_header {
     uint64_t magic;
@@ -105,7 +109,9 @@ typedef struct tide__feed_header {
     _Atomic uint32_t drain;  ///< tide__feed_drain
     _Atomic uint32_t drain_pid;
     _Atomic uint32_t n_chunks;
-    uint32_t zero;
+    uint32_t by_address;           ///< not 0: its allocs and frees have no block, see tide__by_address
+    uint32_t is_late;              ///< not 0: blocks that it frees may have been made before
+    _Atomic uint32_t is_ending;    ///< not 0: the process ends as it wishes to; events may follow to its very end
     _Atomic int64_t process_id;    ///< of the drain: row of table process; 0: it has none yet
     _Atomic uint64_t n_registered; ///< of the drain: runs and facts that are in the trace, stored after COMMIT
     uint64_t n_heard, n_dropped; ///< events that the process counted, stored before CLOSED; dropped ones are among them
@@ -157,6 +163,19 @@ enum {
     TIDE__SLOT_GIVEN = 2, ///< flag: and it was given by the caller: such events may come late
 };
 enum { TIDE__SLOT_NO_KIND = 15, TIDE__SLOT_FLAG_SHIFT = 4 }; ///< of kind_flags
+
+/// A feed by address is that of a program which frees addresses (preload/): an alloc or a free in it has block 0, and
+/// the drain finds the block (drain_address.h). Field `stream` of such a slot says what it is about. The free of a
+/// block is put in before the block can be another thread's, its alloc after it was.
+typedef enum tide__by_address {
+    TIDE__BY_ADDRESS_BLOCK = 0,
+    TIDE__BY_ADDRESS_MAY_COME_BACK = 1, ///< a free that may be taken back: of realloc
+    TIDE__BY_ADDRESS_COMES_BACK = 2,    ///< an alloc: the block of the ring's last such free is there again
+    TIDE__BY_ADDRESS_RANGE = 3,         ///< a range of pages comes; or whatever of it there is goes
+    TIDE__BY_ADDRESS_RANGE_BACK = 4,    ///< what the ring's last free of a range ended is there again
+    TIDE__BY_ADDRESS_RANGE_MOVED = 5,   ///< a range comes, if the ring's last free of a range ended any
+} tide__by_address;
+#define TIDE__BY_ADDRESS_RANGES "mmap" ///< allocator of ranges
 
 typedef struct tide__slot {
     uint64_t time;

@@ -26,6 +26,42 @@ static struct {
     struct sigaction before; // of SIGBUS; not changed once on_bus may be called
 } files = {.lock = PTHREAD_MUTEX_INITIALIZER, .once = PTHREAD_ONCE_INIT};
 
+// ---- the descriptor ----
+//
+// It is one of the recorded program's, which may close all that it did not open, and open others in their place. Maps
+// live without it, and so does the lock: the system keeps what was opened for as long as it is mapped.
+
+/// By fstat: no other file has its numbers while it is mapped.
+static bool owns(const tide__mapped_file *m, int fd) {
+    struct stat st;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == m->dev && st.st_ino == m->ino;
+}
+
+static void close_own(tide__mapped_file *m) {
+    if (owns(m, m->fd)) close(m->fd);
+    m->fd = -1;
+}
+
+bool tide__mapped_file_has_fd(tide__mapped_file *m, const char *path) {
+    if (owns(m, m->fd)) return true;
+    const int fd = open(path, (m->is_writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    if (!owns(m, fd)) {
+        if (fd >= 0) close(fd);
+        return false;
+    }
+    m->fd = fd;
+    tide__mapped_file_move_up(m);
+    return true;
+}
+
+void tide__mapped_file_move_up(tide__mapped_file *m) {
+    enum { HIGH = 900 }; // below the usual limit of 1024
+    const int fd = fcntl(m->fd, F_DUPFD_CLOEXEC, HIGH);
+    if (fd < 0) return; // the limit is lower
+    close(m->fd);
+    m->fd = fd;
+}
+
 // ---- private zeros ----
 
 /// Over [from, bytes) of a map; both at a page.
@@ -45,8 +81,7 @@ static void let_go(tide__mapped_file *m) {
         // Without room for another mapping: a child does not read there, and it must not be the parent's file.
         if (!put_zeros(&m->maps[i], 0)) munmap(m->maps[i].base, m->maps[i].bytes);
     }
-    close(m->fd);
-    m->fd = -1;
+    close_own(m);
     m->is_child = true;
 }
 
@@ -82,7 +117,8 @@ static const tide__file_map *map_of(const tide__mapped_file *m, uintptr_t addres
 static bool cut_off(const tide__mapped_file *m, const tide__file_map *hit, uintptr_t address) {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct stat st;
-    const uint64_t size = fstat(m->fd, &st) == 0 ? (uint64_t)st.st_size : 0, end = (size + page - 1) / page * page;
+    const uint64_t size = owns(m, m->fd) && fstat(m->fd, &st) == 0 ? (uint64_t)st.st_size : 0,
+                   end = (size + page - 1) / page * page;
     bool is_done = true;
     for (size_t i = 0; i < m->n_maps; i++) {
         const tide__file_map *map = &m->maps[i];
@@ -170,7 +206,11 @@ int tide__mapped_file_open(tide__mapped_file *m, const char *path, int flags, mo
     pthread_mutex_lock(&files.lock);
     m->fd = open(path, flags | O_CLOEXEC, mode);
     const int open_error = m->fd >= 0 ? 0 : errno;
+    struct stat st;
     if (m->fd >= 0) {
+        const bool is_known = fstat(m->fd, &st) == 0;
+        m->dev = is_known ? st.st_dev : 0;
+        m->ino = is_known ? st.st_ino : 0;
         m->is_child = false;
         m->is_writable = (flags & O_ACCMODE) == O_RDWR;
         atomic_store_explicit(&m->is_cut, false, memory_order_relaxed);
@@ -221,11 +261,10 @@ void tide__mapped_file_close(tide__mapped_file *m) {
     if (*at == m) {
         *at = m->next;
         for (size_t i = 0; i < m->n_maps; i++) munmap(m->maps[i].base, m->maps[i].bytes);
-        if (m->fd >= 0) close(m->fd);
+        close_own(m);
         tide_host_free(m->maps);
         m->maps = NULL;
         m->n_maps = m->cap_maps = 0;
-        m->fd = -1;
         if (files.first == NULL) hear_bus_no_more();
     }
     pthread_mutex_unlock(&files.lock);

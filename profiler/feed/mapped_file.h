@@ -28,6 +28,8 @@ typedef struct tide__mapped_file {
     int fd;                    ///< -1: not open
     bool is_child;             ///< this process was forked after the file was opened
     bool is_writable;          ///< so are its maps
+    dev_t dev;                 ///< which file it is: a program may close a descriptor that is not its own, and get the
+    ino_t ino;                 ///< number again for another file
     _Atomic bool is_cut;       ///< part of what was mapped is gone; zeros lie there
     void (*on_cut)(void *ctx); ///< called in a signal handler each time that zeros were put; NULL: not needed
     void *ctx;
@@ -45,6 +47,11 @@ void *tide__mapped_file_map(tide__mapped_file *m, uint64_t at, uint64_t bytes);
 void tide__mapped_file_unmap(tide__mapped_file *m, const void *data);
 /// Unmaps all. Takes one that is not open.
 void tide__mapped_file_close(tide__mapped_file *m);
+
+/// Whether its descriptor is its file's still; opened again by `path` (absolute) if need be. False: it cannot be.
+bool tide__mapped_file_has_fd(tide__mapped_file *m, const char *path);
+/// Away from the numbers that programs use.
+void tide__mapped_file_move_up(tide__mapped_file *m);
 
 /// To be called before others ask to be told of forks who call the above with a lock held that they take before one.
 /// @return 0 or an errno

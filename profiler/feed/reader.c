@@ -422,6 +422,7 @@ static bool is_running(const tide__feed_header *h) {
 
 static bool producer_is_there(const tide__feed_reader *r) {
     const lock_state lock = lock_state_of(r->file.fd, TIDE__FEED_LOCK_PRODUCER);
+    if (r->head->by_address != 0 && lock_state_of(r->file.fd, TIDE__FEED_LOCK_CHILD) == LOCK_HELD) return true;
     if (lock == LOCK_FREE || is_other_boot(r->head)) return false;
     // A process that the producer forked may hold the lock for it.
     return !is_same_world(r->head) || is_running(r->head);

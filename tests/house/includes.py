@@ -13,7 +13,7 @@ import sys
 
 FLOORS = ["core/base", "core/device", "cuda/kernels cuda/driver", "cuda/device", "core/memory", "core/tensor", "core/graph",
           "core/ops", "core/runtime", "planner", "profiler", "analysis", "tui/tui.h", "tui/state", "tui/scene", "tui/draw", "tui/term",
-          "tui reports gate", "cli cuda"]
+          "tui reports gate", "cli cuda preload"]
 RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
 # Each public header, and the lowest floor that needs its types.
 PUBLIC = {"tidemark/status.h": "core/base", "tidemark/version.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime",
@@ -54,7 +54,7 @@ def faults(path, text):
 def main():
     root = pathlib.Path(sys.argv[1])
     n_files = n_includes = n_faults = 0
-    for top in ("include", "core", "planner", "profiler", "analysis", "tui", "reports", "gate", "cli", "cuda"):
+    for top in ("include", "core", "planner", "profiler", "analysis", "tui", "reports", "gate", "cli", "cuda", "preload"):
         for file in sorted((root / top).rglob("*.[ch]*")):
             path, text = file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")
             n_files += 1

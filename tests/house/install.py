@@ -28,6 +28,7 @@ def main():
     if has_cuda == "1":
         wanted |= {f"{libdir}/tidemark/libtidemark-cuda.so", f"{libdir}/tidemark/libtidemark-cupti.so"}
     if has_libraries == "1":
+        wanted.add(f"{libdir}/tidemark/libtidemark-preload.so")
         version = pathlib.Path(__file__).parents[2].joinpath("include/tidemark/version.h").read_text()
         (abi,), (full,) = re.findall(r"^#define TIDE_ABI (\d+)", version, re.M), re.findall(r'TIDE_VERSION "(.*)"', version)
         parts = ["tidemark-record", "tidemark-plan", "tidemark-trace"]

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+//
+// What the files of libtidemark-preload.so share: a library that the loader puts before every other one of a foreign
+// program ($LD_PRELOAD, set by `tidemark record`), and that tells of each block of its memory by address.
+//
+//     malloc.c    the functions of malloc, as the program calls them
+//     map.c       mmap, munmap, mremap of memory without a file
+//     new.c       operators new and delete of an allocator that has its own
+//     real.c      the functions behind ours
+//     events.c    an event into the feed; what waits: before the feed is there, and inside of ourselves
+//     process.c   life of the process: begin, fork, end; whether it is recorded at all
+//     open.c      the one way in: a feed. All that this library knows of traces
+//     arena.c     memory of our own
+//
+//     program: free(p) -> malloc.c: is it ours? -> events.c: FREE p -> ring      (before the block can be another's)
+//                                               -> real free
+//     program: malloc(n) -> real malloc -> p -> events.c: ALLOC p n -> ring
+//
+// A free goes into the ring before the real one, an alloc after it: so of two threads that had one address, the times
+// say who had it first. Which block a free ends, and how large it was, the collector finds (profiler/drain/).
+//
+// Nothing here takes memory of the program's, or a lock while an event is put in; errno stays as it was.
+#ifndef TIDE_PRELOAD_PRELOAD_H
+#define TIDE_PRELOAD_PRELOAD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/status.h"
+#include "profiler/feed/feed.h"
+
+#define PRELOAD_EXPORT __attribute__((visibility("default")))
+
+// ---- events.c ----
+
+/// What a block is called in the trace: the function that made it.
+#define PRELOAD_FUNCTION_MAP(XX)                                                                                       \
+    XX(MALLOC, "malloc")                                                                                               \
+    XX(CALLOC, "calloc")                                                                                               \
+    XX(REALLOC, "realloc")                                                                                             \
+    XX(ALIGNED, "aligned_alloc")                                                                                       \
+    XX(FREE, "free")                                                                                                   \
+    XX(NEW, "operator new")                                                                                            \
+    XX(DELETE, "operator delete")                                                                                      \
+    XX(MMAP, "mmap")                                                                                                   \
+    XX(RESERVE, "mmap (no access)")                                                                                    \
+    XX(MUNMAP, "munmap")                                                                                               \
+    XX(MREMAP, "mremap")
+typedef enum preload_function {
+#define XX(name, text) PRELOAD_##name,
+    PRELOAD_FUNCTION_MAP(XX)
+#undef XX
+} preload_function;
+
+/// A tide_memory_op of `bytes` at `address`; how: TIDE__BY_ADDRESS_...
+typedef struct preload_event {
+    uint64_t address, bytes;
+    uint64_t t_ns; ///< 0: now
+    uint8_t op, how, function;
+} preload_event;
+
+enum { PRELOAD_MAX_WAITING = 100 };
+
+/// Of each thread. All zero at its begin.
+typedef struct preload_thread {
+    bool is_inside;     ///< an event is being put in: what a signal handler does now waits
+    bool is_at_work;    ///< of the library's own: what is allocated now is ours
+    bool holds_signals; ///< no handler runs in it now
+    bool is_in_malloc;  ///< the real one: what it maps is not the program's
+    bool has_dropped;   ///< more came meanwhile than can wait
+    uint8_t n_waiting;
+    const void *told;     ///< the last block that was told as allocated
+    const void *deleting; ///< told as freed; an operator delete may call free
+    preload_event waiting[PRELOAD_MAX_WAITING];
+} preload_thread;
+extern _Thread_local preload_thread preload_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/// Put it in, or have it wait. Any thread, also in a signal handler. Keeps errno.
+void preload_put(const preload_event *e);
+
+/// What waits before there is a feed. With preload_lock_early held:
+void preload_flush_early(void);
+void preload_lock_early(void);
+void preload_unlock_early(void);
+/// Forget it. In a child of fork: its memory is the parent's.
+void preload_drop_early(void);
+
+// ---- process.c ----
+
+typedef enum preload_state {
+    PRELOAD_FORKED = 0, ///< as the system has it in a child that no fork(3) made: it is not recorded
+    PRELOAD_EARLY,      ///< events wait for the feed
+    PRELOAD_CHILD,      ///< the same, of a child of fork: the first event opens one
+    PRELOAD_ON,
+    PRELOAD_OFF,
+} preload_state;
+/// In a page that a forked child finds empty.
+extern _Atomic uint32_t *preload_state_at __attribute__((visibility("hidden")));
+static inline preload_state preload_get_state(void) {
+    return (preload_state)atomic_load_explicit(preload_state_at, memory_order_acquire);
+}
+/// In state PRELOAD_ON only.
+extern tide__feed *preload_feed __attribute__((visibility("hidden")));
+/// The first event of a forked child.
+void preload_begin_child(void);
+/// The process ends now, as it wished to.
+void preload_mark_end(void);
+
+// ---- open.c ----
+
+/// What `tidemark record` sets in the environment of its command, with TIDE_COLLECTOR_ENV and those for rings.
+#define PRELOAD_MODE_ENV "TIDEMARK_MALLOC"     ///< auto, on
+#define PRELOAD_SELF_ENV "TIDEMARK_SELF"       ///< device:inode of the program tidemark, in hexadecimal digits
+#define PRELOAD_COMMAND_ENV "TIDEMARK_COMMAND" ///< process number of the command: while it lives the collector waits
+
+/// A feed for this process. `is_late`: it has memory that is told nowhere (a child of fork). `off`, not NULL: only tell
+/// the collector why the process is not recorded; *out is NULL then. TIDE_ERR_NOT_FOUND: no collector.
+tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_error *err) TIDE_NODISCARD;
+
+// ---- malloc.c ----
+
+/// Where this library's own malloc is.
+void *(*preload_malloc_address(void))(size_t bytes);
+
+/// A descriptor whose lock says that a child of fork may make a feed yet, as long as any process has it open; -1: there
+/// is none to be had.
+int preload_claim(const tide__feed *feed);
+/// Whether it is that still: a program may close what it did not open.
+bool preload_holds_claim(const tide__feed *feed, int fd);
+
+// ---- real.c ----
+
+typedef struct preload_real_functions {
+    void *(*malloc)(size_t bytes);
+    void *(*calloc)(size_t n, size_t bytes);
+    void *(*realloc)(void *block, size_t bytes);
+    void (*free)(void *block);
+    int (*posix_memalign)(void **out, size_t align, size_t bytes);
+    void *(*aligned_alloc)(size_t align, size_t bytes);
+    void *(*memalign)(size_t align, size_t bytes);
+    void *(*valloc)(size_t bytes);
+    void *(*pvalloc)(size_t bytes);
+    size_t (*malloc_usable_size)(void *block);
+    void *(*mmap)(void *address, size_t bytes, int access, int flags, int fd, off_t at);
+    int (*munmap)(void *address, size_t bytes);
+    void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, ...);
+} preload_real_functions;
+extern preload_real_functions preload_real __attribute__((visibility("hidden")));
+extern bool preload_has_real __attribute__((visibility("hidden")));
+/// Find them; false while they are being found: what is asked for now is of the finding itself.
+bool preload_find_real(void);
+/// The function of that name behind ours; NULL: there is none.
+void *preload_find(const char *name);
+
+// ---- arena.c ----
+
+/// Room for this library's own blocks, and for those that the C library asks for on its behalf.
+extern uintptr_t preload_arena_begin __attribute__((visibility("hidden")));
+enum { PRELOAD_ARENA_BYTES = 64 << 20 };
+/// Whether a block is one of the arena's. One comparison: every free asks.
+static inline bool preload_is_own(const void *block) {
+    return (uintptr_t)block - preload_arena_begin < PRELOAD_ARENA_BYTES;
+}
+/// As malloc, at a multiple of `align` (a power of two; at least 16 is given). NULL: no room.
+void *preload_own_alloc(size_t bytes, size_t align);
+size_t preload_own_size(const void *block);
+void preload_own_free(void *block);
+void *preload_own_realloc(void *block, size_t bytes);
+/// Have forks wait until no thread is inside. Before any other part asks to be told of forks.
+void preload_own_prepare(void);
+
+#endif
