@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build install deb deb-test docs demo pictures test conformance asan tsan valgrind bench gpu-test soak clean
+.PHONY: all build install deb deb-test docs demo pictures test conformance asan tsan valgrind bench gpu-test fuzz soak clean
 
 all: build
 
@@ -89,6 +89,16 @@ gpu-test:
 	@cmake --preset gpu
 	@cmake --build --preset gpu
 	@python3 tests/cuda/gpu_test.py build/gpu -o docs/gpu-results.md
+
+# Readers of foreign files under libFuzzer and the sanitizers, each RUNS times: make fuzz RUNS=100000 READERS="onnx torch".
+RUNS ?= 10000000
+fuzz:
+	@scripts/deps.sh fuzz
+	@cmake --preset test
+	@cmake --build --preset test --target tidemark
+	@cmake --preset fuzz
+	@cmake --build --preset fuzz
+	@scripts/fuzz.sh $(RUNS) $(READERS)
 
 # What takes too long for the suite (hours): 200 kills of recording programs in each way there is, of programs, collectors
 # and both while a trace is closed, a thousand of collectors alone, then a day's billion events through a trace of bounded

@@ -194,7 +194,7 @@ static tide_status put(tide_pools *out, const tide_trace_pool *from, tide_error 
                      .reserved_bytes = from->reserved_bytes,
                      .active_bytes = from->active_bytes,
                      .requested_bytes = from->requested_bytes,
-                     .cached_bytes = from->reserved_bytes - from->active_bytes,
+                     .cached_bytes = tide_trace_pool_cached(from),
                      .largest_free_bytes = from->largest_free_bytes,
                      .peak_reserved_bytes = from->peak_reserved_bytes,
                      .peak_active_bytes = from->peak_active_bytes,

@@ -38,13 +38,18 @@ typedef struct tide_trace_pool {
     bool tells_segments;         ///< false: reserved is what its blocks hold, for it never told what it took
     size_t n_segments, n_blocks; ///< these and the following at the moment
     uint64_t reserved_bytes, active_bytes, requested_bytes;
-    uint64_t largest_free_bytes;                     ///< inside one segment; TIDE_UNKNOWN_BYTES without segments
+    uint64_t largest_free_bytes; ///< inside one segment; TIDE_UNKNOWN_BYTES without segments, and where blocks that lie
+                                 ///< in one another, or not whole in their segment, leave it open
     uint64_t peak_reserved_bytes, peak_active_bytes; ///< over the whole run
     uint64_t unused_bytes; ///< least reserved - active from t0 to t1, the moment t0 itself included; moments at which
                            ///< it held nothing do not count
     uint64_t unused_since_ns; ///< since when reserved - active never was below what it is at the moment; the begin of
                               ///< the run: it never was
 } tide_trace_pool;
+/// What it took and no block holds; 0 where blocks that lie in one another hold more than it took.
+static inline uint64_t tide_trace_pool_cached(const tide_trace_pool *p) {
+    return p->reserved_bytes > p->active_bytes ? p->reserved_bytes - p->active_bytes : 0;
+}
 typedef struct tide_trace_pools_question {
     int64_t run_id;        ///< 0: the whole trace
     uint64_t at_event;     ///< the moment: just after this event; cut to the run

@@ -5,6 +5,7 @@
 #   scripts/deps.sh          what building and running needs
 #   scripts/deps.sh test     the same and what the test suite needs
 #   scripts/deps.sh valgrind the same and valgrind, for make valgrind
+#   scripts/deps.sh fuzz     the same as the second and clang, for make fuzz
 #   scripts/deps.sh deb      the same as the first and what making packages needs
 #   scripts/deps.sh bench    the same as the first and what the measurements of bench/ compare with
 #   scripts/deps.sh list     print the names of all of them and do nothing (for other distributions and for images)
@@ -24,12 +25,13 @@ test) wanted="$build $tests" ;;
 deb) wanted="$build $deb" ;;
 bench) wanted="$build $bench" ;;
 valgrind) wanted="$build $tests valgrind" ;;
+fuzz) wanted="$build $tests clang" ;;
 list)
     echo $build $tests $deb $bench
     exit 0
     ;;
 *)
-    echo "usage: scripts/deps.sh [build|test|valgrind|deb|bench|list]" >&2
+    echo "usage: scripts/deps.sh [build|test|valgrind|fuzz|deb|bench|list]" >&2
     exit 2
     ;;
 esac

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What is needed and is not here, on a system without Debian's packages: programs are looked for in PATH, libraries by
-# pkg-config, the rest by the C compiler ($CC, else cc), as CMakeLists.txt looks for them. Usage: probes.sh build|test|bench|valgrind.
+# pkg-config, the rest by the C compiler ($CC, else cc), as CMakeLists.txt looks for them. Usage: probes.sh build|test|bench|valgrind|fuzz.
 # Prints a line for each that is missing and returns 1 if there is one; what only some tests want is told on stderr.
 set -eu
 what=${1:-build}
@@ -73,7 +73,7 @@ library zlib1g-dev zlib
 library libncurses-dev ncursesw
 library libtomlplusplus-dev tomlplusplus
 case $what in
-test | valgrind)
+test | valgrind | fuzz)
     library libcmocka-dev cmocka
     program python3 python3
     optional sqlite3 sqlite3
@@ -92,6 +92,7 @@ test | valgrind)
 bench) optional heaptrack heaptrack ;;
 esac
 if [ "$what" = valgrind ]; then program valgrind valgrind; fi
+if [ "$what" = fuzz ]; then program clang clang; fi
 if [ -n "${unseen:-}" ]; then
     echo "tidemark: these are not here, and what wants them is left out: $unseen" >&2
 fi

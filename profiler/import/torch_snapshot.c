@@ -512,12 +512,13 @@ static tide_status put_dicts(sink *k, uint64_t list, thing what, const tide__pic
         k->ranges[k->n_ranges] = (range){.first = index_of(k->dicts[items[0].v])};
         k->lists[list] = thing_of(what, k->n_ranges++);
     }
+    if (type_of(k->lists[list]) != what) return bad(k, err, "a list holds dicts of several kinds");
+    TIDE_ASSERT(index_of(k->lists[list]) < k->n_ranges);
     range *r = &k->ranges[index_of(k->lists[list])];
     if (r->n == 0 && r->first < k->n_listed[what]) return bad(k, err, "one of its dicts is in two lists");
     for (size_t i = 0; i < n; i++) {
         const uint64_t dict = items[i].type == TIDE__PICKLE_DICT ? k->dicts[items[i].v] : 0;
-        if (type_of(dict) != what || type_of(k->lists[list]) != what)
-            return bad(k, err, "a list holds dicts of several kinds");
+        if (type_of(dict) != what) return bad(k, err, "a list holds dicts of several kinds");
         if (index_of(dict) != r->first + r->n)
             return bad(k, err, "the dicts of a list are not in their order, or one is in two lists");
         r->n++;
@@ -585,6 +586,7 @@ tide_status tide__torch_snapshot_read(FILE *in, const char *path, FILE *spool, t
     if (st == TIDE_OK) st = tide__torch_tree_init(&k.tree, out, path, err);
     if (st == TIDE_OK) st = tide__pickle_read(in, path, &to, &root, err);
     if (st == TIDE_OK) st = check_root(&k, root, err);
+    if (st != TIDE_OK && err != NULL && err->where[0] == '\0') tide_error_where(err, "%s", path);
     tide_strmap_deinit(&k.by_text);
     tide__torch_tree_deinit(&k.tree);
     tide_host_free(k.dicts);

@@ -209,28 +209,53 @@ static void note_free(const tide__pool_walk *w, size_t place_i, uint64_t bytes, 
     if (p->largest_free_bytes == TIDE_UNKNOWN_BYTES || bytes > p->largest_free_bytes) p->largest_free_bytes = bytes;
 }
 
-/// The largest interval of each pool's segments that no block holds; false: no memory.
-static bool find_free(const tide__pool_walk *w, const tide__replay *r, tide_trace_pool *pools) {
+/// The blocks of one place, by address. False: they lie in one another, or not whole in it.
+static bool note_place(const tide__pool_walk *w, size_t at, const interval *list, size_t n, tide_trace_pool *pools) {
+    const tide_trace_segment *seg = w->places[at].seg;
+    uint64_t end = seg->address;
+    for (size_t i = 0; i < n; i++) {
+        if (list[i].begin < end || list[i].end - seg->address > seg->bytes) return false;
+        if (list[i].begin > end) note_free(w, at, list[i].begin - end, pools);
+        end = list[i].end;
+    }
+    note_free(w, at, seg->bytes - (end - seg->address), pools);
+    return true;
+}
+
+/// The blocks that take up bytes of a segment that is there, by place and address. *out owned; false: no memory.
+static bool list_blocks(const tide__pool_walk *w, const tide__replay *r, interval **out, size_t *n) {
     interval *list = tide_host_alloc((tide__replay_n_live(r) + 1) * sizeof *list);
     if (list == NULL) return false;
-    size_t n = 0;
+    *n = 0;
     const tide__live_block *b;
     for (size_t i = 0; w->n_places > 0 && (b = tide__replay_next(r, &i)) != NULL;) {
-        const size_t at = tide__pool_place_of(w, b);
+        const size_t at = b->reserved_bytes > 0 ? tide__pool_place_of(w, b) : SIZE_MAX;
         if (at == SIZE_MAX) continue;
-        list[n++] = (interval){at, (uint64_t)b->address, (uint64_t)b->address + (uint64_t)b->reserved_bytes};
+        list[(*n)++] = (interval){at, (uint64_t)b->address, (uint64_t)b->address + (uint64_t)b->reserved_bytes};
     }
-    if (n > 1) qsort(list, n, sizeof *list, by_place);
-    size_t i = 0;
+    if (*n > 1) qsort(list, *n, sizeof *list, by_place);
+    *out = list;
+    return true;
+}
+
+/// The largest interval of each pool's segments that no block holds, where that is known; false: no memory.
+static bool find_free(const tide__pool_walk *w, const tide__replay *r, tide_trace_pool *pools) {
+    interval *list;
+    size_t n, first = 0;
+    bool *is_open = tide_host_calloc(w->n + 1, sizeof *is_open); // by pool
+    if (is_open == NULL || !list_blocks(w, r, &list, &n)) {
+        tide_host_free(is_open);
+        return false;
+    }
     for (size_t at = 0; at < w->n_places; at++) {
-        const tide_trace_segment *seg = w->places[at].seg;
-        uint64_t end = seg->address;
-        for (; i < n && list[i].place == at; i++) {
-            if (list[i].begin > end) note_free(w, at, list[i].begin - end, pools);
-            if (list[i].end > end) end = list[i].end;
-        }
-        note_free(w, at, end < seg->address + seg->bytes ? seg->address + seg->bytes - end : 0, pools);
+        size_t end = first;
+        while (end < n && list[end].place == at) end++;
+        if (!note_place(w, at, &list[first], end - first, pools)) is_open[w->places[at].pool] = true;
+        first = end;
     }
+    for (size_t i = 0; i < w->n; i++)
+        if (is_open[i]) pools[i].largest_free_bytes = TIDE_UNKNOWN_BYTES;
+    tide_host_free(is_open);
     tide_host_free(list);
     return true;
 }
@@ -344,12 +369,12 @@ static tide_status find_moment(question *q) {
     tide_status st = TIDE_OK;
     for (size_t i = 0; i < q->sums->n; i++) {
         tide_trace_pool *p = &q->list[i];
-        is_earlier[i] = p->tells_segments &&
-                        !find_rise(&q->walk.pools[i], p->reserved_bytes - p->active_bytes, &p->unused_since_ns);
+        is_earlier[i] =
+            p->tells_segments && !find_rise(&q->walk.pools[i], tide_trace_pool_cached(p), &p->unused_since_ns);
     }
     for (size_t i = 0; st == TIDE_OK && i < q->sums->n; i++) {
         tide_trace_pool *p = &q->list[i];
-        if (is_earlier[i]) st = find_since(q, i, p->reserved_bytes - p->active_bytes, here, &p->unused_since_ns);
+        if (is_earlier[i]) st = find_since(q, i, tide_trace_pool_cached(p), here, &p->unused_since_ns);
     }
     tide_host_free(is_earlier);
     return st;
@@ -439,7 +464,7 @@ static tide_status find_spare(question *q, size_t i, uint64_t bytes, uint64_t *s
     const int64_t here = q->at >= q->sums->first_event ? tide__interval_of(q->sums, q->at) : 0;
     TIDE_TRY(walk(q, first_of(q, here) - 1, q->at, true));
     const tide__pool *p = &q->walk.pools[i];
-    if (!q->sums->pools[i].facts.tells_segments || p->reserved - p->active < bytes) return TIDE_OK;
+    if (!q->sums->pools[i].facts.tells_segments || tide__pool_unused(p) < bytes) return TIDE_OK;
     if (find_rise(p, bytes, since_ns)) return TIDE_OK;
     return find_since(q, i, bytes, here, since_ns);
 }

@@ -84,8 +84,60 @@ static void test_segments_inside_of_segments(void **state) {
     tmp_dir_remove(&d);
 }
 
+/// A pool as it is after an event.
+static tide_trace_pool pool_after(tide_trace *t, uint64_t event) {
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_trace_pools_question q = {.run_id = 0, .at_event = event, .t0_ns = 0, .t1_ns = UINT64_MAX};
+    tide_trace_pool *pools;
+    size_t n;
+    assert_tide_ok(tide_trace_pools(t, &q, NULL, &pools, &n, &err), &err);
+    assert_int_equal(n, 1);
+    const tide_trace_pool p = pools[0];
+    tide_host_free(pools);
+    return p;
+}
+
+/// Another allocator tells of its blocks in memory that a block of the first holds: together they hold more than was
+/// taken. Nothing is cached then, and what is free is not known; before and after, both are.
+static void test_blocks_inside_of_blocks(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    feeder f;
+    feeder_open(&f, d.file, 0, false);
+    const uint64_t base = 0x10000000;
+    put(&f, 1000, TIDE_MEM_SEGMENT_ALLOC, 0, base, 10 * PAGE_OF, "driver");
+    put(&f, 1010, TIDE_MEM_ALLOC, 1, base, 8 * PAGE_OF, "driver");
+    put(&f, 1020, TIDE_MEM_ALLOC, 2, base + PAGE_OF, 3 * PAGE_OF, "inner");
+    put(&f, 1030, TIDE_MEM_ALLOC, 3, base + 4 * PAGE_OF, 0, "inner"); // of no bytes: nothing is in its way
+    put(&f, 1040, TIDE_MEM_FREE_COMPLETED, 2, base + PAGE_OF, 3 * PAGE_OF, "inner");
+    put(&f, 1050, TIDE_MEM_ALLOC, 4, base + 9 * PAGE_OF, 2 * PAGE_OF, "driver"); // not whole in the segment
+    feeder_close(&f);
+    tide_error err = TIDE_ERROR_INIT;
+    tide_trace *t;
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    tide_trace_pool p = pool_after(t, 2);
+    assert_int_equal(tide_trace_pool_cached(&p), 2 * PAGE_OF);
+    assert_int_equal(p.largest_free_bytes, 2 * PAGE_OF);
+    for (uint64_t event = 3; event <= 4; event++) {
+        p = pool_after(t, event);
+        assert_int_equal(p.active_bytes, 11 * PAGE_OF);
+        assert_int_equal(tide_trace_pool_cached(&p), 0);
+        assert_int_equal(p.largest_free_bytes, TIDE_UNKNOWN_BYTES);
+        assert_int_equal(p.unused_bytes, 0);
+    }
+    p = pool_after(t, 5);
+    assert_int_equal(tide_trace_pool_cached(&p), 2 * PAGE_OF);
+    assert_int_equal(p.largest_free_bytes, 2 * PAGE_OF);
+    assert_int_equal(p.unused_since_ns, 1040);
+    assert_int_equal(pool_after(t, 6).largest_free_bytes, TIDE_UNKNOWN_BYTES);
+    tide_trace_close(t);
+    tmp_dir_remove(&d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        tide_unit_test(test_blocks_inside_of_blocks),
         tide_unit_test(test_segments_inside_of_segments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

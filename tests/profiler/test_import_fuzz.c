@@ -223,6 +223,34 @@ static void change(tide_rng *rng, char *bytes, size_t *n, const writer *other) {
     }
 }
 
+/// A list that holds something else gets the dict of an event: refused, and no range of dicts is looked for. `first`:
+/// opcodes of what it holds.
+static void grow_list_of(const char *first) {
+    writer w = {0};
+    FILE *spool = tmpfile();
+    tide__torch_snapshot s = {0};
+    assert_non_null(spool);
+    put_byte(&w, 0x80);
+    put_byte(&w, 4);
+    tide_text_add(&w.out, "](");
+    tide_text_add(&w.out, first);
+    tide_text_add(&w.out, "e(");
+    event(&w, "alloc", 1 << 20, 512, 1000);
+    tide_text_add(&w.out, "e.");
+    assert_false(w.out.failed);
+    assert_false(read_one(w.out.data, w.out.len, spool, &s));
+    tide__torch_snapshot_deinit(&s);
+    tide_text_deinit(&w.out);
+    fclose(spool);
+}
+
+static void test_lists_of_two_kinds(void **state) {
+    (void)state;
+    grow_list_of("]]]]");      // lists
+    grow_list_of("K\1");       // a number
+    grow_list_of("}(K\1K\1u"); // a dict of none of the known kinds
+}
+
 static void test_changed_pickles(void **state) {
     writer corpus[MAX_CORPUS] = {{.is_old = true}, {.is_old = false}, {.is_old = true}, {.is_old = false}};
     tide_rng rng = {.state = 20261127};
@@ -374,7 +402,7 @@ static void test_changed_logs_of_rmm(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {tide_unit_test(test_changed_pickles),
+    const struct CMUnitTest tests[] = {tide_unit_test(test_lists_of_two_kinds), tide_unit_test(test_changed_pickles),
                                        tide_unit_test(test_changed_captures_of_memray),
                                        tide_unit_test(test_changed_logs_of_rmm)};
     return cmocka_run_group_tests(tests, NULL, NULL);
