@@ -81,6 +81,7 @@ bench:
 	@build/bench/bench/bench_tui
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
 	@python3 bench/bench_import.py build/bench/cli/tidemark 256
+	@python3 bench/bench_models.py build/bench/cli/tidemark
 
 # What only a machine with an NVIDIA GPU can tell, written into docs/gpu-results.md: the driver's and CUPTI's answers that
 # the simulation in `make test` gives, devices and allocators on the device, PyTorch recorded, what recording costs.

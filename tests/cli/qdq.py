@@ -53,7 +53,7 @@ class Qdq(Case):
                 with self.subTest(name, data=data.name, now=now, was=was):
                     self.assertLess(now["Persistent"], 0.6 * was["Persistent"])
                     self.assertLess(now["Workspace"], 0.75 * was["Workspace"])
-                    self.assertLess(kinds(doc, "naive_kinds")["Workspace"], 0.7 * kinds(literal, "naive_kinds")["Workspace"])
+                    self.assertLess(kinds(doc, "naive_kinds")["Workspace"], 0.75 * kinds(literal, "naive_kinds")["Workspace"])
                     self.assertEqual(now["Default"], was["Default"])
                     for one in doc["outputs"]["reference"] + literal["outputs"]["reference"]:
                         self.assertTrue(one["pass"], one)
