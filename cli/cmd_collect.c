@@ -54,6 +54,7 @@ static bool take(tide_collector_options *o, cli_recording_options *form, int c) 
     case OPT_PARENT:
         if (!cli_parse_count(cmd, "--parent", optarg, INT32_MAX, &n)) return false;
         o->parent = (int)n;
+        o->create = n != 0; // a recorder starts us before there is a trace
         return true;
     case OPT_MAX_BYTES:
         return cli_parse_count(cmd, "--max-bytes", optarg, INT64_MAX, &o->max_bytes);
@@ -77,7 +78,7 @@ static bool take(tide_collector_options *o, cli_recording_options *form, int c) 
 }
 
 static int run(int argc, char **argv) {
-    tide_collector_options o = {.create = true, .ready_fd = -1};
+    tide_collector_options o = {.ready_fd = -1};
     cli_recording_options form = {0};
     int c;
     while ((c = cli_next_option(&cli_command_collect, argc, argv)) != -1) {

@@ -88,7 +88,7 @@ static bool take_option(tide_collector_options *o, const char *name, const char 
     if (strcmp(name, "--ready-fd") == 0)
         o->ready_fd = (int)n;
     else if (strcmp(name, "--parent") == 0)
-        o->parent = (int)n;
+        o->parent = (int)n, o->create = n != 0;
     else if (strcmp(name, "--max-bytes") == 0)
         o->max_bytes = n;
     else if (strcmp(name, "--batch-events") == 0)
@@ -103,7 +103,7 @@ static bool take_option(tide_collector_options *o, const char *name, const char 
 void tide_collector_hook(int argc, char **argv) {
     atomic_store(&has_hook, true);
     if (argc < 4 || strcmp(argv[1], "collect") != 0 || strcmp(argv[3], "--ready-fd") != 0) return;
-    tide_collector_options o = {.path = argv[2], .create = true, .ready_fd = -1};
+    tide_collector_options o = {.path = argv[2], .ready_fd = -1};
     for (int i = 3; i < argc; i++) {
         if (strcmp(argv[i], "--attached-late") == 0) {
             o.attached_late = true;
