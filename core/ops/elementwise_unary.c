@@ -144,7 +144,7 @@ FLOAT_OPS(XX)
         tide_##name##_row(out, in, n);                                                                                 \
     }                                                                                                                  \
     static const unary_family name##_family = {.rows = {FLOAT_ROWS(name)}};                                            \
-    OP_DEF(name, text, since, 1u)
+    OP_DEF(name, text, since, 1u, NULL)
 ROW_OPS(XX)
 #undef XX
 
