@@ -236,8 +236,8 @@ static bool end_feed(tide__drain *d, tide__drain_feed *f) {
     if (stat(f->path, &info) == 0) d->feed_bytes += (uint64_t)info.st_blocks * 512; // its header has a hole
     f->is_ended = true;
     // Of a feed by address the drain makes other events than its process counted.
-    const bool has_counted = f->head->by_address == 0 &&
-                             atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
+    const bool has_counted =
+        f->head->by_address == 0 && atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED;
     d->has_counted = has_counted;
     d->n_heard = has_counted ? f->head->n_heard : 0;
     d->n_dropped = has_counted ? f->head->n_dropped : 0;
