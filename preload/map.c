@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory that the program maps itself, without a file: mmap, munmap, mremap. What an allocator maps for its blocks is
-// not told, for the blocks are. See preload.h.
+// Memory that the program maps itself, without a file: mmap, munmap, mremap, mprotect. What an allocator maps for its
+// blocks is not told, for the blocks are. See preload.h.
 //
 // The collector keeps such memory as ranges, of which any part may go: a munmap is told as it is called, for files too.
 #include <errno.h>
@@ -39,6 +39,92 @@ static bool may_unmap(const void *address, size_t bytes) {
     return begin % PAGE == 0 && bytes > 0 && bytes <= INT64_MAX && begin + whole_pages(bytes) > begin;
 }
 
+// ---- addresses without access ----
+//
+// What is mapped without access is no memory yet: a browser takes terabytes of it. What mprotect makes accessible of it
+// is told then, and goes when it is made inaccessible again. An entry is claimed by its begin, and has one once its end
+// is there: no lock, also in a signal handler.
+//
+//     mmap, no access   [ . . . . . . . . . . ]      nothing is told
+//     mprotect          [ . . # # # # . . . . ]      alloc ####
+
+enum { MAX_RESERVED = 4096, CLAIMED = 1 };
+static struct {
+    _Atomic uintptr_t begin, end; ///< begin 0: free
+} reserved[MAX_RESERVED];
+static _Atomic uint32_t n_reserved; ///< entries from here on were never used
+
+static void reserve(uintptr_t begin, uintptr_t end) {
+    for (uint32_t i = 0; i < MAX_RESERVED; i++) {
+        uintptr_t is_free = 0;
+        if (!atomic_compare_exchange_strong(&reserved[i].begin, &is_free, CLAIMED)) continue;
+        atomic_store(&reserved[i].end, end);
+        atomic_store(&reserved[i].begin, begin);
+        uint32_t n = atomic_load(&n_reserved);
+        while (n <= i && !atomic_compare_exchange_weak(&n_reserved, &n, i + 1)) {
+        }
+        return;
+    }
+    const preload_event e = {.op = TIDE_MEM_SNAPSHOT, .function = PRELOAD_TOO_MANY};
+    preload_put(&e); // a mark: what is made accessible of this one is not seen
+}
+
+/// The part of entry `i` in [begin, end); false: there is none.
+static bool reserved_part(uint32_t i, uintptr_t *begin, uintptr_t *end) {
+    const uintptr_t from = atomic_load(&reserved[i].begin), to = atomic_load(&reserved[i].end);
+    if (from <= CLAIMED || from != atomic_load(&reserved[i].begin)) return false;
+    if (from > *begin) *begin = from;
+    if (to < *end) *end = to;
+    return *begin < *end;
+}
+
+static bool is_reserved(uintptr_t begin, uintptr_t end) {
+    const uint32_t n = atomic_load(&n_reserved);
+    for (uint32_t i = 0; i < n; i++) {
+        uintptr_t from = begin, to = end;
+        if (reserved_part(i, &from, &to) && from == begin && to == end) return true;
+    }
+    return false;
+}
+
+/// These addresses are given back, or are something else now.
+static void unreserve(uintptr_t begin, uintptr_t end) {
+    const uint32_t n = atomic_load(&n_reserved);
+    for (uint32_t i = 0; i < n; i++) {
+        uintptr_t from = begin, to = end;
+        if (!reserved_part(i, &from, &to)) continue;
+        const uintptr_t old_begin = atomic_load(&reserved[i].begin), old_end = atomic_load(&reserved[i].end);
+        atomic_store(&reserved[i].begin, 0);
+        if (old_begin < from) reserve(old_begin, from);
+        if (to < old_end) reserve(to, old_end);
+    }
+}
+
+/// Each part of it that was reserved.
+static void tell_reserved(uint8_t op, uint8_t how, const void *address, size_t bytes) {
+    const uint32_t n = atomic_load(&n_reserved);
+    for (uint32_t i = 0; i < n; i++) {
+        uintptr_t begin = (uintptr_t)address, end = begin + whole_pages(bytes);
+        if (!reserved_part(i, &begin, &end)) continue;
+        const preload_event e = {
+            .op = op, .how = how, .function = PRELOAD_MPROTECT, .address = begin, .bytes = end - begin};
+        preload_put(&e);
+    }
+}
+
+PRELOAD_EXPORT int mprotect(void *address, size_t bytes, int access) {
+    const bool is_told = is_program() && atomic_load(&n_reserved) > 0 && may_unmap(address, bytes);
+    if (is_told && access == PROT_NONE) tell_reserved(TIDE_MEM_FREE_COMPLETED, TIDE__BY_ADDRESS_RANGE, address, bytes);
+    const int result = (int)syscall(SYS_mprotect, address, bytes, access);
+    const int saved = errno;
+    if (is_told && access != PROT_NONE && result == 0)
+        tell_reserved(TIDE_MEM_ALLOC, TIDE__BY_ADDRESS_RANGE, address, bytes);
+    else if (is_told && access == PROT_NONE && result != 0)
+        tell_reserved(TIDE_MEM_ALLOC, TIDE__BY_ADDRESS_RANGE_BACK, address, bytes);
+    errno = saved;
+    return result;
+}
+
 // ---- mmap ----
 
 static void *real_mmap(void *address, size_t bytes, int access, int flags, int fd, off_t at) {
@@ -54,11 +140,15 @@ static void *mapped(void *address, size_t bytes, int access, int flags, int fd, 
     if (replaces) tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MMAP, TIDE__BY_ADDRESS_RANGE, address, bytes);
     void *result = real_mmap(address, bytes, access, flags, fd, at);
     const int saved = errno;
-    const preload_function function = access == PROT_NONE ? PRELOAD_RESERVE : PRELOAD_MMAP;
+    const uintptr_t begin = (uintptr_t)result, end = begin + whole_pages(bytes);
     if (result == MAP_FAILED && replaces)
         tell(TIDE_MEM_ALLOC, PRELOAD_MMAP, TIDE__BY_ADDRESS_RANGE_BACK, address, bytes);
-    else if (result != MAP_FAILED && is_memory)
-        tell(TIDE_MEM_ALLOC, function, TIDE__BY_ADDRESS_RANGE, result, bytes);
+    else if (result != MAP_FAILED && is_memory && access != PROT_NONE)
+        tell(TIDE_MEM_ALLOC, PRELOAD_MMAP, TIDE__BY_ADDRESS_RANGE, result, bytes);
+    else if (result != MAP_FAILED && is_memory && !is_reserved(begin, end))
+        reserve(begin, end);
+    else if (result != MAP_FAILED && !is_memory && replaces)
+        unreserve(begin, end); // a file lies there
     errno = saved;
     return result;
 }
@@ -78,9 +168,12 @@ PRELOAD_EXPORT int munmap(void *address, size_t bytes) {
     if (is_told) tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MUNMAP, TIDE__BY_ADDRESS_RANGE, address, bytes);
     const int result = preload_has_real && preload_real.munmap != NULL ? preload_real.munmap(address, bytes)
                                                                        : (int)syscall(SYS_munmap, address, bytes);
-    if (result == 0 || !is_told) return result;
+    if (!is_told) return result;
     const int saved = errno;
-    tell(TIDE_MEM_ALLOC, PRELOAD_MUNMAP, TIDE__BY_ADDRESS_RANGE_BACK, address, bytes);
+    if (result == 0)
+        unreserve((uintptr_t)address, (uintptr_t)address + whole_pages(bytes));
+    else
+        tell(TIDE_MEM_ALLOC, PRELOAD_MUNMAP, TIDE__BY_ADDRESS_RANGE_BACK, address, bytes);
     errno = saved;
     return result;
 }
@@ -101,10 +194,15 @@ PRELOAD_EXPORT void *mremap(void *address, size_t bytes, size_t new_bytes, int f
     void *fresh = (void *)result; // NOLINT(performance-no-int-to-ptr)
     if (!is_told) return fresh;
     const int saved = errno;
-    if (fresh == MAP_FAILED)
+    const uintptr_t old_begin = (uintptr_t)address, new_begin = (uintptr_t)fresh;
+    if (fresh == MAP_FAILED) {
         tell(TIDE_MEM_ALLOC, PRELOAD_MREMAP, TIDE__BY_ADDRESS_RANGE_BACK, address, bytes);
-    else
+    } else {
         tell(TIDE_MEM_ALLOC, PRELOAD_MREMAP, TIDE__BY_ADDRESS_RANGE_MOVED, fresh, new_bytes);
+        const bool was_reserved = is_reserved(old_begin, old_begin + whole_pages(bytes));
+        unreserve(old_begin, old_begin + whole_pages(bytes));
+        if (was_reserved) reserve(new_begin, new_begin + whole_pages(new_bytes));
+    }
     errno = saved;
     return fresh;
 }

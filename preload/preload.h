@@ -4,7 +4,7 @@
 // program ($LD_PRELOAD, set by `tidemark record`), and that tells of each block of its memory by address.
 //
 //     malloc.c    the functions of malloc, as the program calls them
-//     map.c       mmap, munmap, mremap of memory without a file
+//     map.c       mmap, munmap, mremap, mprotect of memory without a file
 //     new.c       operators new and delete of an allocator that has its own
 //     real.c      the functions behind ours
 //     events.c    an event into the feed; what waits: before the feed is there, and inside of ourselves
@@ -46,9 +46,10 @@
     XX(NEW, "operator new")                                                                                            \
     XX(DELETE, "operator delete")                                                                                      \
     XX(MMAP, "mmap")                                                                                                   \
-    XX(RESERVE, "mmap (no access)")                                                                                    \
+    XX(MPROTECT, "mprotect")                                                                                           \
     XX(MUNMAP, "munmap")                                                                                               \
-    XX(MREMAP, "mremap")
+    XX(MREMAP, "mremap")                                                                                               \
+    XX(TOO_MANY, "more addresses were reserved than can be kept")
 typedef enum preload_function {
 #define XX(name, text) PRELOAD_##name,
     PRELOAD_FUNCTION_MAP(XX)

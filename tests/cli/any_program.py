@@ -141,7 +141,7 @@ class Told(Recorded):
         first = rows[0][1]
         self.assertEqual([(op, pages, name) for op, _, pages, name in rows],
                          [(1, 16, "mmap"), (3, 16, "munmap"), (1, 2, "mmap"), (1, 11, "mmap"), (3, 2, "munmap"), (1, 1, "mmap"),
-                          (3, 11, "munmap"), (1, 10, "mmap"), (1, 4, "mmap (no access)"), (3, 4, "mremap"), (1, 64, "mremap"),
+                          (3, 11, "munmap"), (1, 10, "mmap"), (1, 4, "mmap"), (3, 4, "mremap"), (1, 64, "mremap"),
                           (3, 64, "mmap"), (1, 8, "mremap"), (1, 48, "mremap"), (1, 8, "mmap"), (3, 8, "mmap"), (1, 7, "mremap")])
         self.assertEqual(rows[1][1], first)
         live = {}
@@ -151,6 +151,15 @@ class Told(Recorded):
             else:
                 self.assertEqual(live.pop(block), pages)
         self.assertEqual(sorted(live.values()), [1, 7, 8, 10, 48])
+        self.is_whole()
+
+    def test_addresses_without_access_are_no_memory(self):
+        """256 GiB are mapped without access; what is made accessible of it is told, and goes again in parts."""
+        self.assertEqual(self.record(VICTIM, "addresses").stdout, "")
+        rows = ask(self.path, "SELECT e.op, e.requested_bytes / 4096, n.text FROM event e JOIN name n ON n.id = e.tag_id "
+                   "JOIN name a ON a.id = e.allocator_id WHERE a.text = 'mmap' ORDER BY e.id")
+        self.assertEqual(rows, [(1, 4, "mprotect"), (3, 4, "mprotect"), (1, 1, "mprotect"), (1, 2, "mprotect"),
+                                (3, 2, "munmap"), (1, 1, "mprotect"), (1, 8, "mprotect"), (3, 8, "mmap")])
         self.is_whole()
 
     def test_operators_of_c_plus_plus(self):

@@ -57,6 +57,20 @@ static void each_function(void) {
     free(kept[9]);
 }
 
+/// Addresses without access, more than there is memory; parts of them become memory and go again.
+static void addresses(void) {
+    const size_t all = (size_t)1 << 38;
+    char *at = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    mprotect(at + 4 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE);
+    at[5 * PAGE] = 1;
+    mprotect(at + 5 * PAGE, PAGE, PROT_NONE); // 1 | 2
+    munmap(at + 6 * PAGE, PAGE);              // 1 | 1
+    mprotect(at + 100 * PAGE, 8 * PAGE, PROT_READ | PROT_WRITE);
+    mmap(at + 100 * PAGE, 8 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); // none of the 8
+    if (mprotect(at + 6 * PAGE, PAGE, PROT_READ) == 0) say("mprotect took what is unmapped\n");
+    kept[0] = at;
+}
+
 /// Pages: 16 of them, of which parts go, some move, and the rest stays.
 static void pages(void) {
     char *at = mmap(NULL, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -64,7 +78,7 @@ static void pages(void) {
     munmap(at, PAGE);                // 1 | 11
     munmap(at + 15 * PAGE, PAGE);    // 1 | 10
     if (munmap(at + 1, PAGE) == 0) say("munmap took a crooked address\n");
-    char *more = mmap(NULL, 4 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *more = mmap(NULL, 4 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     more = mremap(more, 4 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);                                   // 64
     mmap(more + 8 * PAGE, 8 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); // 8 | 8 | 48
     const int fd = open("/proc/self/exe", O_RDONLY);
@@ -252,6 +266,7 @@ int main(int argc, char **argv) {
         if (strcmp(what, ways[i]) == 0) ends(what, n);
     if (strcmp(what, "each") == 0) each_function();
     if (strcmp(what, "pages") == 0) pages();
+    if (strcmp(what, "addresses") == 0) addresses();
     if (strcmp(what, "threads") == 0) threads(n, argc > 3 ? (int)strtol(argv[3], NULL, 10) : 100);
     if (strcmp(what, "close") == 0) close_all();
     if (strcmp(what, "signals") == 0) signals();

@@ -5,16 +5,13 @@
 #include "profiler/drain/drain_internal.h"
 #include "tests/profiler/drain_fixture.h"
 
-/// A feed by address, of a process of its own: number 2 in the trace.
+/// A feed by address, of a process of its own.
 static tide__feed *open_by_address(rig *r) {
     rig_open(r, 4096, false, NULL);
     tide_error err = TIDE_ERROR_INIT;
     tide__feed *f;
-    const tide__feed_options opt = {.trace_path = r->dir.file,
-                                    .process_id = rig_add_process(r->dir.file, getpid()),
-                                    .rank = -1,
-                                    .ring_slots = 4096,
-                                    .by_address = true};
+    const tide__feed_options opt = {
+        .trace_path = r->dir.file, .command = "test", .rank = -1, .ring_slots = 4096, .by_address = true};
     assert_tide_ok(tide__feed_create(&opt, &f, &err), &err);
     return f;
 }

@@ -136,7 +136,7 @@ static void what_no_trace_can_hold_is_refused(void **state) {
     p->lifetimes.items[0].size_bytes = (uint64_t)INT64_MAX + 1;
     assert_tide_status(tide__registration_put_run(&bytes, &all_of_it, p, 1, &err), TIDE_ERR_OVERFLOW);
     p->lifetimes.items[0].size_bytes = 64;
-    p->lifetimes.items[0].kind = TIDE_N_KINDS;
+    p->lifetimes.items[0].kind = (tide_memory_kind)TIDE_N_KINDS;
     assert_tide_status(tide__registration_put_run(&bytes, &all_of_it, p, 1, &err), TIDE_ERR_INVALID);
     tide_text_deinit(&bytes);
     tide_memory_plan_destroy(p);
