@@ -407,7 +407,7 @@ tide_status tide__drain_round(tide__drain *d, size_t *n_events, size_t *n_alive,
                       "event_chunk), 0))",
                       0, &kept, NULL) != TIDE_OK)
         kept = 0;
-    if (!d->opt.quiet)
+    if (!d->opt.quiet && d->has_seen_feed) // else nothing was recorded, and who waits for it is told
         tide_log(TIDE_LOG_WARN, "recording into '%s' ended early: %s; kept up to event %" PRId64, d->path,
                  d->failure.msg, kept);
     return kept_failure(d, err);

@@ -141,8 +141,10 @@ static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader
     f->head = tide__feed_reader_head(reader);
     st = TIDE_COPY_TEXT(&f->path, path, err, "to record into '%s'", d->path);
     if (st == TIDE_OK) st = add_feed(d, f, err);
-    if (st == TIDE_ERR_NO_SPACE && err != NULL) { // its process waits for an answer
-        snprintf(f->head->error, sizeof f->head->error, "cannot record into '%.200s': %.250s", d->path, err->msg);
+    if (st != TIDE_OK && st != TIDE_ERR_BAD_INPUT && err != NULL) { // its process waits for an answer
+        const bool is_whole = strncmp(err->msg, "cannot ", 7) == 0;
+        snprintf(f->head->error, sizeof f->head->error, "%s%.200s%s%.250s", is_whole ? "" : "cannot record into '",
+                 is_whole ? "" : d->path, is_whole ? "" : "': ", err->msg);
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
     }
     if (st != TIDE_OK) tide__drain_feed_destroy(f, false);
