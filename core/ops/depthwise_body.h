@@ -55,13 +55,14 @@ KIND static inline __attribute__((always_inline)) void strip_of_any(const tide_d
     tap_masks t;
     find_taps(c, col, n_w, stride, &t);
     for (int64_t r = from; r < to; r++) {
-        vector sum = bias - (vector){0};
+        vector sum = {0};
         for (int64_t h = 0; h < c->kernel[0]; h++) {
             const int64_t at = r * stride + h * c->dilation[0] - c->pad[0];
             if (at < 0 || at >= c->in[0]) continue;
-            for (int k = 0; k < n_w; k++) sum += load_tap(&t, x + at * c->in[1], k, stride) * w[h * n_w + k];
+            for (int k = 0; k < n_w; k++)
+                sum = ADD_PRODUCT(sum, load_tap(&t, x + at * c->in[1], k, stride), w[h * n_w + k] - (vector){0});
         }
-        STORE(y + r * c->out[1] + col, out, sum);
+        STORE(y + r * c->out[1] + col, out, sum + bias);
     }
 }
 
@@ -80,7 +81,7 @@ KIND static inline __attribute__((always_inline)) void strip_of(const tide_direc
     for (int64_t r = from; r + rows <= to; r += rows) {
         vector sum[4];
 #pragma GCC unroll 4
-        for (int m = 0; m < rows; m++) sum[m] = bias - (vector){0};
+        for (int m = 0; m < rows; m++) sum[m] = (vector){0};
 #pragma GCC unroll 16
         for (int h = 0; h < taps + (rows - 1) * stride; h++) {
             const int64_t at = r * stride + h - c->pad[0];
@@ -90,11 +91,12 @@ KIND static inline __attribute__((always_inline)) void strip_of(const tide_direc
                 const vector in = load_tap(&t, x + at * c->in[1], k, stride);
 #pragma GCC unroll 4
                 for (int m = 0; m < rows; m++)
-                    if (h >= m * stride && h - m * stride < taps) sum[m] += in * f[(h - m * stride) * taps + k];
+                    if (h >= m * stride && h - m * stride < taps)
+                        sum[m] = ADD_PRODUCT(sum[m], in, f[(h - m * stride) * taps + k]);
             }
         }
 #pragma GCC unroll 4
-        for (int m = 0; m < rows; m++) STORE(y + (r + m) * c->out[1] + col, out, sum[m]);
+        for (int m = 0; m < rows; m++) STORE(y + (r + m) * c->out[1] + col, out, sum[m] + bias);
     }
 }
 

@@ -16,6 +16,8 @@
     _mm256_and_si256(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)(hi)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)),      \
                      _mm256_cmpgt_epi32(_mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8), _mm256_set1_epi32((int)(lo))))
 #define LOAD(p, mask) (vector) _mm256_maskload_ps((p), (mask))
+// Rounded once, whatever the compiler makes of a product and a sum.
+#define ADD_PRODUCT(sum, a, b) (vector) _mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(sum))
 #define STORE(p, mask, v) _mm256_maskstore_ps((p), (mask), (__m256)(v))
 #define EVENS(a, b)                                                                                                    \
     (vector) _mm256_castpd_ps(                                                                                         \

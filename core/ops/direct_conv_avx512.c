@@ -16,6 +16,8 @@
 #define MASK __mmask16
 #define MASK_OF(lo, hi) (__mmask16)((hi) > (lo) ? ((1u << (hi)) - 1u) & ~((1u << (lo)) - 1u) : 0u)
 #define LOAD(p, mask) (vector) _mm512_maskz_loadu_ps((mask), (p))
+// Rounded once, whatever the compiler makes of a product and a sum.
+#define ADD_PRODUCT(sum, a, b) (vector) _mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum))
 #define STORE(p, mask, v) _mm512_mask_storeu_ps((p), (mask), (__m512)(v))
 #define EVENS(a, b)                                                                                                    \
     (vector) _mm512_permutex2var_ps(                                                                                   \

@@ -34,11 +34,9 @@ KIND static inline __attribute__((always_inline)) void block(const tide_direct_c
     const int64_t n_taps = c->n_taps, w_step = c->channels * n_taps;
     const int64_t *taps = c->taps;
 #pragma GCC unroll 8
-    for (int m = 0; m < filters; m++) {
-        const vector first = (a->bias != NULL ? a->bias[m] : 0.0f) - (vector){0};
+    for (int m = 0; m < filters; m++)
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) sum[m][v] = first;
-    }
+        for (int v = 0; v < vectors; v++) sum[m][v] = (vector){0};
     const float *w = a->w, *x = a->x;
     for (int64_t i = 0; i < c->channels; i++, x += c->channel_step) {
         for (int64_t t = 0; t < n_taps; t++, w++) {
@@ -48,16 +46,19 @@ KIND static inline __attribute__((always_inline)) void block(const tide_direct_c
             for (int v = 0; v < vectors; v++) in[v] = *(const vector *)(at + v * LANES);
 #pragma GCC unroll 8
             for (int m = 0; m < filters; m++) {
-                const float f = w[m * w_step];
+                const vector f = w[m * w_step] - (vector){0};
 #pragma GCC unroll 8
-                for (int v = 0; v < vectors; v++) sum[m][v] += in[v] * f;
+                for (int v = 0; v < vectors; v++) sum[m][v] = ADD_PRODUCT(sum[m][v], in[v], f);
             }
         }
     }
+    // The bias comes last, as it does behind a product of matrices: so quantised models round as elsewhere.
 #pragma GCC unroll 8
-    for (int m = 0; m < filters; m++)
+    for (int m = 0; m < filters; m++) {
+        const float bias = a->bias != NULL ? a->bias[m] : 0.0f;
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; v++) *(vector *)(a->y + m * a->y_step + v * LANES) = sum[m][v];
+        for (int v = 0; v < vectors; v++) *(vector *)(a->y + m * a->y_step + v * LANES) = sum[m][v] + bias;
+    }
 }
 
 #define XX(filters, vectors)                                                                                           \
