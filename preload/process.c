@@ -11,6 +11,7 @@
 // A killed process does not mark anything, and loses nothing either: its feed is a mapped file.
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,6 +87,14 @@ static bool is_tidemark(void) {
     return strcmp(self, mine) == 0;
 }
 
+/// By name: to look for a function that is not there would leave an error for the program's own dlerror.
+static int is_recorder(struct dl_phdr_info *library, size_t bytes, void *unused) {
+    static const char wanted[] = "libtidemark-record.so";
+    const char *slash = strrchr(library->dlpi_name, '/');
+    (void)bytes, (void)unused;
+    return strncmp(slash != NULL ? slash + 1 : library->dlpi_name, wanted, sizeof wanted - 1) == 0;
+}
+
 /// Why the process is not recorded; NULL: it is.
 static const char *reason_against(void) {
     const char *mode = getenv(PRELOAD_MODE_ENV);
@@ -94,7 +103,7 @@ static const char *reason_against(void) {
     memcpy(&mine, &own, sizeof mine);
     if (first != mine) return "the program brings a malloc of its own, or another library took its place first";
     if (mode != NULL && strcmp(mode, "on") == 0) return NULL;
-    if (dlsym(RTLD_DEFAULT, "tide_recorder_open") != NULL)
+    if (dl_iterate_phdr(is_recorder, NULL) != 0)
         return "it links libtidemark-record and tells of its memory itself (--malloc on records its malloc as well)";
     return NULL;
 }

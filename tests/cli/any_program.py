@@ -153,6 +153,9 @@ class Told(Recorded):
         self.assertEqual(sorted(live.values()), [1, 7, 8, 10, 48])
         self.is_whole()
 
+    def test_what_is_looked_for_leaves_no_error_behind(self):
+        self.assertEqual(self.record(VICTIM, "dlerror").stdout, "")
+
     def test_addresses_without_access_are_no_memory(self):
         """256 GiB are mapped without access; what is made accessible of it is told, and goes again in parts."""
         self.assertEqual(self.record(VICTIM, "addresses").stdout, "")

@@ -4,6 +4,7 @@
 //
 // It prints with write(2) alone: stdio would allocate. What it allocates to be looked for has a size that nothing else
 // has: 1000003 and following.
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -265,6 +266,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
         if (strcmp(what, ways[i]) == 0) ends(what, n);
     if (strcmp(what, "each") == 0) each_function();
+    if (strcmp(what, "dlerror") == 0 && dlerror() != NULL) say("an error of dlsym that is not ours\n");
     if (strcmp(what, "pages") == 0) pages();
     if (strcmp(what, "addresses") == 0) addresses();
     if (strcmp(what, "threads") == 0) threads(n, argc > 3 ? (int)strtol(argv[3], NULL, 10) : 100);
