@@ -324,7 +324,7 @@ class Trouble(Case):
     def test_out_of_memory_leaves_its_trace(self):
         """Who asked for how much, and who had the rest: that is what a trace is for. Other failures leave none."""
         path = self.dir / "t.db"
-        p = self.refused(6, "run", LENET, "--naive", "--limit", "300KiB", "-o", path, says=["out of memory", str(path)])
+        p = self.refused(6, "run", LENET, "--naive", "--limit", "260KiB", "-o", path, says=["out of memory", str(path)])
         (asked,) = ask(path, "SELECT requested_bytes FROM oom_attempts")
         self.assertIn(f"asked", p.stderr)
         self.assertIn(f"({asked[0]} bytes", p.stderr)
@@ -332,7 +332,7 @@ class Trouble(Case):
         # Before anything ran.
         self.refused(6, "run", LENET, "--limit", "1", "-o", path)
         self.assertEqual(len(ask(path, "SELECT * FROM oom_attempts")), 1)
-        self.refused(6, "compare", LENET, "--limit", "300KiB", "-o", path)
+        self.refused(6, "compare", LENET, "--limit", "260KiB", "-o", path)
         self.assertGreaterEqual(len(ask(path, "SELECT * FROM oom_attempts")), 1)
 
 
