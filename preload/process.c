@@ -95,16 +95,18 @@ static int is_recorder(struct dl_phdr_info *library, size_t bytes, void *unused)
     return strncmp(slash != NULL ? slash + 1 : library->dlpi_name, wanted, sizeof wanted - 1) == 0;
 }
 
+/// Its memory is its own to tell of, and it is in the trace by that.
+static bool tells_itself(void) {
+    const char *mode = getenv(PRELOAD_MODE_ENV);
+    return (mode == NULL || strcmp(mode, "on") != 0) && dl_iterate_phdr(is_recorder, NULL) != 0;
+}
+
 /// Why the process is not recorded; NULL: it is.
 static const char *reason_against(void) {
-    const char *mode = getenv(PRELOAD_MODE_ENV);
     void *first = dlsym(RTLD_DEFAULT, "malloc"), *mine;
     void *(*const own)(size_t) = preload_malloc_address();
     memcpy(&mine, &own, sizeof mine);
     if (first != mine) return "the program brings a malloc of its own, or another library took its place first";
-    if (mode != NULL && strcmp(mode, "on") == 0) return NULL;
-    if (dl_iterate_phdr(is_recorder, NULL) != 0)
-        return "it links libtidemark-record and tells of its memory itself (--malloc on records its malloc as well)";
     return NULL;
 }
 
@@ -182,7 +184,12 @@ __attribute__((constructor(101))) static void at_begin(void) {
     hold_signals(&before);
     preload_own_prepare();
     preload_lock_early();
-    begin(false, reason_against());
+    if (tells_itself()) {
+        set_state(PRELOAD_OFF);
+        preload_drop_early();
+    } else {
+        begin(false, reason_against());
+    }
     preload_unlock_early();
     // After those of the feed, which shall come first in a child.
     if (preload_get_state() == PRELOAD_ON)

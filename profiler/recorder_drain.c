@@ -210,7 +210,8 @@ void tide__recorder_drain_stalls(void *self) {
 tide_status tide__recorder_failure(const tide_recorder *r, tide_error *err) {
     if (drain_state(r) != TIDE__DRAIN_FAILED) return TIDE_OK;
     const tide__feed_header *head = tide__feed_head(r->feed);
-    return TIDE_FAIL(err, TIDE_ERR_WRITE, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
+    const tide_status st = head->has_no_memory != 0 ? TIDE_ERR_NOMEM : TIDE_ERR_WRITE;
+    return TIDE_FAIL(err, st, "%.*s", (int)strnlen(head->error, sizeof head->error), head->error);
 }
 
 /// Until it has ended; false: it was stopped, and for too long (only with `may_give_up`). *how as of waitpid; -1: other

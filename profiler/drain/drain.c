@@ -358,6 +358,7 @@ static void fail(tide__drain *d, tide_status st, const tide_error *why) {
         tide__feed_header *head = d->feeds[i]->head;
         if (d->feeds[i]->is_ended || atomic_load(&head->drain) == TIDE__DRAIN_FAILED) continue;
         snprintf(head->error, sizeof head->error, "%s", d->failure.msg);
+        head->has_no_memory = st == TIDE_ERR_NOMEM;
         atomic_store_explicit(&head->drain, TIDE__DRAIN_FAILED, memory_order_release);
     }
     if (d->is_removed) return;

@@ -145,6 +145,7 @@ static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader
         const bool is_whole = strncmp(err->msg, "cannot ", 7) == 0;
         snprintf(f->head->error, sizeof f->head->error, "%s%.200s%s%.250s", is_whole ? "" : "cannot record into '",
                  is_whole ? "" : d->path, is_whole ? "" : "': ", err->msg);
+        f->head->has_no_memory = st == TIDE_ERR_NOMEM;
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
     }
     if (st != TIDE_OK) tide__drain_feed_destroy(f, false);

@@ -115,7 +115,8 @@ typedef struct tide__feed_header {
     _Atomic int64_t process_id;    ///< of the drain: row of table process; 0: it has none yet
     _Atomic uint64_t n_registered; ///< of the drain: runs and facts that are in the trace, stored after COMMIT
     uint64_t n_heard, n_dropped; ///< events that the process counted, stored before CLOSED; dropped ones are among them
-    char error[512];             ///< of the drain, stored before FAILED
+    uint32_t has_no_memory;      ///< of the drain, stored before FAILED: not 0: it ran out of memory
+    char error[512];             ///< the same: why
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");

@@ -351,8 +351,8 @@ class Commands(Case):
         p = self.refused(6, "run", LENET, "--limit", 1, "--json", says=["conv1.w", "0 blocks, 0 B requested", "fit  nothing"])
         self.assertEqual(json.loads(p.stdout)["oom"]["blocks"], [])
         # What rounding refuses is not put down to the system.
-        p = self.refused(6, "run", LENET, "--naive", "--allocator", "cpu_caching", "--limit", 500000,
-                         says=["a block of allocator 'cpu_caching' takes 131072 B", "not known: there is room, but rounding"])
+        p = self.refused(6, "run", LENET, "--naive", "--allocator", "cpu_caching", "--limit", 380000,
+                         says=["a block of allocator 'cpu_caching' takes 32768 B", "not known: there is room, but rounding"])
         self.refused(6, "compare", LENET, "--limit", "100KiB", says=["out of memory on cpu", "fc1.w"])
 
     def test_sizes_that_no_number_holds(self):

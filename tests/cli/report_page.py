@@ -457,14 +457,14 @@ class Page(InBrowser):
         self.assertEqual(self.b.js(title), at_peak)
         box = self.b.js("const r = document.getElementById('live-map').getBoundingClientRect(); return [r.width, r.height]")
         self.b.pointer("#live-map", ("move", round(box[0] * 0.7), round(box[1] * 0.6)), ("down",), ("up",))
-        self.assertEqual(self.selected()[0], "conv1.scratch")
+        self.assertEqual(self.selected()[0], "relu1.out")
 
     def test_parts_of_the_peak_select(self):
         self.open(self.report(LENET))
         self.b.click(".peakbar:not([hidden]) .parts li:nth-child(2) a")
-        self.assertEqual(self.selected()[0], "conv1.scratch")
-        self.assertIn("sel=conv1.scratch", self.b.js(HASH))
-        self.assertEqual(self.b.js("return [...document.querySelectorAll('.peakbar:not([hidden]) .parts .sel')].map(a => a.textContent)"), ["conv1.scratch"])
+        self.assertEqual(self.selected()[0], "relu1.out")
+        self.assertIn("sel=relu1.out", self.b.js(HASH))
+        self.assertEqual(self.b.js("return [...document.querySelectorAll('.peakbar:not([hidden]) .parts .sel')].map(a => a.textContent)"), ["relu1.out"])
         self.b.click(".peakbar:not([hidden]) .parts li:nth-child(1) a")
         self.assertRegex(self.b.js("return document.querySelector('#live-details dd').textContent"), r"^weights \(10\)$")
         sums = self.b.js("return [...document.querySelectorAll('.peakbar')].map(bar => [...bar.querySelectorAll('svg rect')].reduce((s, r) => s + parseFloat(r.getAttribute('width')), 0))")
@@ -609,7 +609,7 @@ class Page(InBrowser):
         for link in set(links):
             self.assertIn(f'id="{link}"', source)
         listed = re.search(r'<table id="items".*?<tbody>(.*?)</tbody>', source, re.S).group(1)
-        self.assertEqual(re.findall(r'<tr><th scope="row">(.*?)</th>', listed)[:3], ["weights (10)", "conv1.scratch", "relu1.out"])
+        self.assertEqual(re.findall(r'<tr><th scope="row">(.*?)</th>', listed)[:3], ["weights (10)", "relu1.out", "conv1.scratch"])
         self.assertNotIn("aria-sort", source)
         self.b.open(page)
         still = self.b.js("return document.querySelectorAll('.still svg').length")

@@ -52,10 +52,10 @@ def all_taken(path):
     """Whether every event that was handed over is in the trace: no ring has a head beyond its tail (profiler/feed/format.h)."""
     for feed in path.parent.glob(f"{path.name}.feed-*"):
         data = feed.read_bytes()
-        assert struct.unpack_from("<8sI", data) == (b"tidefeed", 1)
-        (n_chunks,) = struct.unpack_from("<I", data, 188)
+        assert struct.unpack_from("<8sI", data) == (b"tidefeed", 2)
+        (n_chunks,) = struct.unpack_from("<I", data, 192)
         for i in range(n_chunks):
-            offset, _, kind, _, _ = struct.unpack_from("<QQIIQ", data, 704 + 32 * i)
+            offset, _, kind, _, _ = struct.unpack_from("<QQIIQ", data, 760 + 32 * i)
             head, tail = struct.unpack_from("<Q", data, offset)[0], struct.unpack_from("<Q", data, offset + 64)[0]
             if kind == 2 and head != tail:
                 return False

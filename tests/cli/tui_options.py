@@ -129,7 +129,7 @@ class Output(Case):
     def test_lines(self):
         p = self.ok("tui", LENET, "--linear", stdin="memory\nlist table 3\nnext-change\nnonsense\nquit\n")
         self.assertIn("lenet5", p.stdout)
-        self.assertIn("fc2.w", p.stdout)
+        self.assertIn("relu1.out", p.stdout)
         self.assertIn("nonsense", p.stdout)
         self.assertNotRegex(p.stdout, "[\x1b\u2500-\u259f\u2800-\u28ff]")
 
@@ -223,7 +223,7 @@ class Output(Case):
         self.assertNotIn("b_rows", alone)
         same = self.json("tui", naive, naive, "--pane", "pools")
         self.assertEqual(same["rows"], same["b_rows"])
-        for files, says in (([self.plan, other], ["B - A: -1.38 MiB reserved", "  A pool 0", "> B buffer"]),
+        for files, says in (([self.plan, other], ["B - A: -1.29 MiB reserved", "  A pool 0", "> B buffer"]),
                             ([naive, self.trace], ["stream_caching / cpu Workspace", "> B cpu"]),
                             ([self.plan, self.trace], ["pool 0", "B at "]), ([naive, naive], ["B - A: 0 B reserved"])):
             for size in ("40x20", "80x24", "120x40", "220x60"):
