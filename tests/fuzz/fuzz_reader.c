@@ -209,6 +209,11 @@ static const struct reader {
 };
 static const struct reader *chosen;
 
+static void forget(void) {
+    tide__new_trace_deinit(&trace);
+    unlink(file_path);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
     (void)argc, (void)argv;
     const char *name = getenv("TIDE_FUZZ");
@@ -222,7 +227,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
     }
     snprintf(trace_path, sizeof trace_path, "/dev/shm/tidemark-fuzz-%ld.db", (long)getpid());
     snprintf(file_path, sizeof file_path, "/dev/shm/tidemark-fuzz-%ld", (long)getpid());
-    return 0;
+    return atexit(forget);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len) {
