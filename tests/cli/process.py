@@ -317,7 +317,7 @@ class Limits(Case):
 
     def taken_by(self, n, path):
         """Bytes of n processes together, shared ones once: the sum of their proportional set sizes, in the midst of runs."""
-        running = [subprocess.Popen([PROGRAM, "run", "-n", "20000", str(path)], stdout=subprocess.DEVNULL, env=environment({}))
+        running = [subprocess.Popen([PROGRAM, "run", "-n", "1000000", str(path)], stdout=subprocess.DEVNULL, env=environment({}))
                    for _ in range(n)]
         try:
             # Whole MiB: the list of times grows with the runs.
