@@ -194,8 +194,8 @@ static int cannot_run(const char *name, int why) {
 
 typedef struct options {
     cli_recording_options recording;
-    cli_cuda_mode cuda;
-    cli_malloc_mode malloc;
+    cli_when cuda;
+    cli_when malloc;
     bool quiet;
 } options;
 
@@ -316,9 +316,9 @@ static int run(int argc, char **argv) {
             o.recording.path = optarg;
         else if (c == OPT_QUIET)
             o.quiet = true;
-        else if (c == OPT_CUDA && !cli_cuda_parse_mode(optarg, &o.cuda))
+        else if (c == OPT_CUDA && !cli_parse_when(optarg, &o.cuda))
             return cli_usage(cmd, "--cuda: '%s' is none of auto, on and off", optarg);
-        else if (c == OPT_MALLOC && !cli_malloc_parse_mode(optarg, &o.malloc))
+        else if (c == OPT_MALLOC && !cli_parse_when(optarg, &o.malloc))
             return cli_usage(cmd, "--malloc: '%s' is none of auto, on and off", optarg);
         else if (c == OPT_CUDA || c == OPT_MALLOC)
             continue;

@@ -19,30 +19,10 @@
 
 #define INJECTION_ENV "CUDA_INJECTION64_PATH"
 
-bool cli_cuda_parse_mode(const char *text, cli_cuda_mode *out) {
-    static const char *const names[] = {[CLI_CUDA_AUTO] = "auto", [CLI_CUDA_ON] = "on", [CLI_CUDA_OFF] = "off"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        *out = (cli_cuda_mode)i;
-        return true;
-    }
-    return false;
-}
-
 // ---- before the command ----
 
 static const tide_module plugin = {
     .file = TIDE_CUPTI_LIBRARY, .variable = "TIDEMARK_CUPTI_PLUGIN", .symbol = TIDE_CUPTI_SYMBOL};
-
-/// The plug-in's path from the root: the command may change its folder.
-static tide_status find_plugin(char *path, size_t bytes, tide_error *err) {
-    char found[4096];
-    TIDE_TRY(tide_module_find(&plugin, found, sizeof found, err));
-    char *real = realpath(found, NULL);
-    const bool fits = real != NULL && snprintf(path, bytes, "%s", real) < (int)bytes;
-    free(real);
-    return fits ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s is not there", found);
-}
 
 /// The command sees the same library path as this program.
 static bool has_driver(char *why, size_t bytes) {
@@ -55,10 +35,10 @@ static bool has_driver(char *why, size_t bytes) {
     return true;
 }
 
-static tide_status in_the_way(cli_cuda_mode mode, const char *users, tide_error *err) {
+static tide_status in_the_way(cli_when mode, const char *users, tide_error *err) {
     char clean[512];
     cli_clean(users, clean, sizeof clean);
-    if (mode == CLI_CUDA_ON)
+    if (mode == CLI_WHEN_ON)
         return TIDE_FAIL(err, TIDE_ERR_EXISTS, "--cuda on: " INJECTION_ENV " is set already: %s", clean);
     fprintf(stderr, "note: " INJECTION_ENV " is set already and stays (%s): CUDA memory is not recorded\n", clean);
     return TIDE_OK;
@@ -71,13 +51,14 @@ static tide_status no_plugin(tide_error *err) {
     return err->status;
 }
 
-tide_status cli_cuda_prepare(cli_cuda_mode mode, bool *is_on, tide_error *err) {
+tide_status cli_cuda_prepare(cli_when mode, bool *is_on, tide_error *err) {
     char path[4096], why[512];
     *is_on = false;
-    if (mode == CLI_CUDA_OFF) return TIDE_OK;
-    if (find_plugin(path, sizeof path, err) != TIDE_OK) return mode == CLI_CUDA_ON ? no_plugin(err) : TIDE_OK;
+    if (mode == CLI_WHEN_OFF) return TIDE_OK;
+    if (cli_library_path(&plugin, path, sizeof path, err) != TIDE_OK)
+        return mode == CLI_WHEN_ON ? no_plugin(err) : TIDE_OK;
     if (!has_driver(why, sizeof why)) {
-        if (mode == CLI_CUDA_AUTO) return TIDE_OK;
+        if (mode == CLI_WHEN_AUTO) return TIDE_OK;
         return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "--cuda on: there is no NVIDIA driver: %s", why);
     }
     const char *users = getenv(INJECTION_ENV);

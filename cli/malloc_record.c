@@ -20,21 +20,8 @@
 #include "profiler/query.h"
 
 #define PRELOAD_ENV "LD_PRELOAD"
-#define MODE_ENV "TIDEMARK_MALLOC"
-#define SELF_ENV "TIDEMARK_SELF"
-#define COMMAND_ENV "TIDEMARK_COMMAND"
 
 static const tide_module library = {.file = "libtidemark-preload.so", .variable = "TIDEMARK_PRELOAD"};
-
-bool cli_malloc_parse_mode(const char *text, cli_malloc_mode *out) {
-    static const char *const names[] = {[CLI_MALLOC_AUTO] = "auto", [CLI_MALLOC_ON] = "on", [CLI_MALLOC_OFF] = "off"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(text, names[i]) != 0) continue;
-        *out = (cli_malloc_mode)i;
-        return true;
-    }
-    return false;
-}
 
 // ---- what kind of program it is ----
 
@@ -111,14 +98,8 @@ static const char *fault_of(const char *file) {
 
 // ---- before the command ----
 
-/// The library's path from the root: the command may change its folder.
 static tide_status find_library(char *path, size_t bytes, tide_error *err) {
-    char found[4096];
-    TIDE_TRY(tide_module_find(&library, found, sizeof found, err));
-    char *real = realpath(found, NULL);
-    const bool fits = real != NULL && snprintf(path, bytes, "%s", real) < (int)bytes;
-    free(real);
-    if (!fits) return TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s is not there", found);
+    TIDE_TRY(cli_library_path(&library, path, bytes, err));
     if (strpbrk(path, ": ") != NULL)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "'%s': the loader takes no path with a colon or a blank in it", path);
     return TIDE_OK;
@@ -143,37 +124,37 @@ static bool set_self(void) {
     char text[64];
     if (stat("/proc/self/exe", &info) != 0) return true;
     snprintf(text, sizeof text, "%llx:%llx", (unsigned long long)info.st_dev, (unsigned long long)info.st_ino);
-    return setenv(SELF_ENV, text, 1) == 0;
+    return setenv(TIDE_SELF_ENV, text, 1) == 0;
 }
 
-tide_status cli_malloc_prepare(cli_malloc_mode mode, const char *file, tide_error *err) {
+tide_status cli_malloc_prepare(cli_when mode, const char *file, tide_error *err) {
     char path[4096], clean[512];
     // Where a recording around this one has put the library into the environment, it must not record into our trace.
-    if (setenv(MODE_ENV, "off", 1) != 0) return TIDE_NO_MEMORY(err, "for the command's environment");
-    if (mode == CLI_MALLOC_OFF) return TIDE_OK;
+    if (setenv(TIDE_MALLOC_ENV, "off", 1) != 0) return TIDE_NO_MEMORY(err, "for the command's environment");
+    if (mode == CLI_WHEN_OFF) return TIDE_OK;
     tide_error why = TIDE_ERROR_INIT;
     if (find_library(path, sizeof path, &why) != TIDE_OK) {
-        if (mode == CLI_MALLOC_AUTO) return TIDE_OK;
+        if (mode == CLI_WHEN_AUTO) return TIDE_OK;
         tide_error_prefix(&why, "--malloc on");
         if (err != NULL) *err = why;
         return why.status;
     }
     const char *fault = fault_of(file);
-    if (fault != NULL && mode == CLI_MALLOC_ON)
+    if (fault != NULL && mode == CLI_WHEN_ON)
         return TIDE_FAIL(err, TIDE_ERR_INVALID, "--malloc on: '%s' cannot be recorded: %s",
                          cli_clean(file, clean, sizeof clean), fault);
     // What it starts may be another matter.
     if (fault != NULL)
         fprintf(stderr, "note: malloc of '%s' is not recorded: %s\n", cli_clean(file, clean, sizeof clean), fault);
     const bool is_set =
-        set_preload(path) && set_self() && setenv(MODE_ENV, mode == CLI_MALLOC_ON ? "on" : "auto", 1) == 0;
+        set_preload(path) && set_self() && setenv(TIDE_MALLOC_ENV, mode == CLI_WHEN_ON ? "on" : "auto", 1) == 0;
     return is_set ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
 void cli_malloc_name_command(void) {
     char text[24];
     snprintf(text, sizeof text, "%ld", (long)getpid());
-    setenv(COMMAND_ENV, text, 1);
+    setenv(TIDE_COMMAND_ENV, text, 1);
 }
 
 // ---- after it ----

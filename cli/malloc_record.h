@@ -4,13 +4,8 @@
 #ifndef TIDE_CLI_MALLOC_RECORD_H
 #define TIDE_CLI_MALLOC_RECORD_H
 
-#include "core/base/status.h"
+#include "cli/recording.h"
 #include "tidemark/trace.h"
-
-typedef enum cli_malloc_mode { CLI_MALLOC_AUTO, CLI_MALLOC_ON, CLI_MALLOC_OFF } cli_malloc_mode;
-
-/// False: `text` is no mode.
-bool cli_malloc_parse_mode(const char *text, cli_malloc_mode *out);
 
 /**
  * Before the command starts: set what its programs need in this process's environment, which they get. $LD_PRELOAD of
@@ -19,7 +14,7 @@ bool cli_malloc_parse_mode(const char *text, cli_malloc_mode *out);
  * @param file  of the command: a program whose malloc cannot be recorded is told in one line (AUTO), or refused (ON)
  * @return TIDE_OK; with ON: TIDE_ERR_NOT_FOUND without the library, TIDE_ERR_INVALID for such a program; TIDE_ERR_NOMEM
  */
-tide_status cli_malloc_prepare(cli_malloc_mode mode, const char *file, tide_error *err) TIDE_NODISCARD;
+tide_status cli_malloc_prepare(cli_when mode, const char *file, tide_error *err) TIDE_NODISCARD;
 
 /// In the child that becomes the command: by this its programs know whether it lives. Nothing where there is no
 /// library.

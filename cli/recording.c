@@ -22,6 +22,22 @@ static int pick(const char *text, const char *const *names, size_t n) {
     return -1;
 }
 
+bool cli_parse_when(const char *text, cli_when *out) {
+    static const char *const names[] = {[CLI_WHEN_AUTO] = "auto", [CLI_WHEN_ON] = "on", [CLI_WHEN_OFF] = "off"};
+    const int found = pick(text, names, 3);
+    if (found >= 0) *out = (cli_when)found;
+    return found >= 0;
+}
+
+tide_status cli_library_path(const tide_module *m, char *path, size_t bytes, tide_error *err) {
+    char found[4096];
+    TIDE_TRY(tide_module_find(m, found, sizeof found, err));
+    char *real = realpath(found, NULL);
+    const bool fits = real != NULL && snprintf(path, bytes, "%s", real) < (int)bytes;
+    free(real);
+    return fits ? TIDE_OK : TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "%s is not there", found);
+}
+
 static int take_recorder(const cli_command *cmd, cli_recording_options *o) {
     static const char *const names[] = {"thread", "process"};
     const int found = pick(optarg, names, 2);

@@ -6,6 +6,7 @@
 #define TIDE_CLI_RECORDING_H
 
 #include "cli/cli.h"
+#include "core/base/module.h"
 #include "profiler/collector.h"
 
 typedef struct cli_recording_options {
@@ -19,6 +20,14 @@ typedef struct cli_recording_options {
     bool force;           ///< --force: what has the name may be any file
     const char *above;    ///< trace of a `record` around it that gets nothing of this; NULL: none
 } cli_recording_options;
+
+/// Of --cuda and --malloc: record it where that is possible; or it is an error where not; or do not.
+typedef enum cli_when { CLI_WHEN_AUTO, CLI_WHEN_ON, CLI_WHEN_OFF } cli_when;
+/// False: none of the three words.
+bool cli_parse_when(const char *text, cli_when *out);
+/// Path from the root of a library that the command's programs shall load: they may change their folder. As
+/// tide_module_find.
+tide_status cli_library_path(const tide_module *m, char *path, size_t bytes, tide_error *err) TIDE_NODISCARD;
 
 enum {
     CLI_OPT_RECORDER = 1500,

@@ -115,7 +115,9 @@ static void tell_reserved(uint8_t op, uint8_t how, const void *address, size_t b
 PRELOAD_EXPORT int mprotect(void *address, size_t bytes, int access) {
     const bool is_told = is_program() && atomic_load(&n_reserved) > 0 && may_unmap(address, bytes);
     if (is_told && access == PROT_NONE) tell_reserved(TIDE_MEM_FREE_COMPLETED, TIDE__BY_ADDRESS_RANGE, address, bytes);
-    const int result = (int)syscall(SYS_mprotect, address, bytes, access);
+    const int result = preload_has_real && preload_real.mprotect != NULL
+                           ? preload_real.mprotect(address, bytes, access)
+                           : (int)syscall(SYS_mprotect, address, bytes, access);
     const int saved = errno;
     if (is_told && access != PROT_NONE && result == 0)
         tell_reserved(TIDE_MEM_ALLOC, TIDE__BY_ADDRESS_RANGE, address, bytes);
@@ -190,8 +192,9 @@ PRELOAD_EXPORT void *mremap(void *address, size_t bytes, size_t new_bytes, int f
     if (is_told && (flags & MREMAP_FIXED) != 0 && may_unmap(to, new_bytes))
         tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MREMAP, TIDE__BY_ADDRESS_RANGE, to, new_bytes);
     if (is_told) tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MREMAP, TIDE__BY_ADDRESS_RANGE, address, bytes);
-    const long result = syscall(SYS_mremap, address, bytes, new_bytes, flags, to);
-    void *fresh = (void *)result; // NOLINT(performance-no-int-to-ptr)
+    void *fresh = preload_has_real && preload_real.mremap != NULL
+                      ? preload_real.mremap(address, bytes, new_bytes, flags, to)
+                      : (void *)syscall(SYS_mremap, address, bytes, new_bytes, flags, to); // NOLINT
     if (!is_told) return fresh;
     const int saved = errno;
     const uintptr_t old_begin = (uintptr_t)address, new_begin = (uintptr_t)fresh;

@@ -18,42 +18,17 @@
 #include "preload/preload.h"
 #include "profiler/collector.h"
 #include "profiler/drain/drain.h"
+#include "profiler/feed/process_stat.h"
 #include "profiler/feed/registration.h"
 
-enum { MAX_COMMAND = 4096, TAKEN_S = 10, MAX_WAIT_S = 30 };
+enum { TAKEN_S = 10, MAX_WAIT_S = 30 };
 
-// ---- who we are ----
-
-static int32_t rank_of_process(void) {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        if (text == NULL || text[0] < '0' || text[0] > '9') continue;
-        char *end;
-        errno = 0;
-        const long rank = strtol(text, &end, 10);
-        if (errno == 0 && *end == '\0' && rank <= INT32_MAX) return (int32_t)rank;
-    }
-    return -1;
-}
-
-/// Its words apart by blanks; "": not known.
-static void read_command(char text[MAX_COMMAND]) {
-    text[0] = '\0';
-    const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    ssize_t n = read(fd, text, MAX_COMMAND - 1);
-    close(fd);
-    while (n > 0 && text[n - 1] == '\0') n--;
-    for (ssize_t i = 0; i < n; i++)
-        if (text[i] == '\0') text[i] = ' ';
-    text[n > 0 ? n : 0] = '\0';
-}
+// ---- what it tells ----
 
 /// Fact "malloc.<pid>.<time>": why a process is not recorded.
 static tide_status put_reason(tide__feed *feed, const char *off, tide_error *err) {
-    char key[64], command[MAX_COMMAND], text[MAX_COMMAND + 256];
-    read_command(command);
+    char key[64], command[TIDE__MAX_COMMAND], text[TIDE__MAX_COMMAND + 256];
+    tide__process_command(command);
     snprintf(key, sizeof key, "malloc.%ld.%llu", (long)getpid(), (unsigned long long)tide_now_ns());
     snprintf(text, sizeof text, "off '%.200s': %s", command, off);
     tide_text bytes = {0};
@@ -87,11 +62,11 @@ static bool has_drain(void *ctx) {
 }
 
 static tide_status make_feed(const char *trace, bool is_late, tide__feed **out, tide_error *err) {
-    char command[MAX_COMMAND];
-    read_command(command);
+    char command[TIDE__MAX_COMMAND];
+    tide__process_command(command);
     tide__feed_options o = {.trace_path = trace,
                             .command = command[0] != '\0' ? command : NULL,
-                            .rank = rank_of_process(),
+                            .rank = tide__process_rank(),
                             .by_address = true,
                             .is_late = is_late};
     take_options(&o);
@@ -104,7 +79,7 @@ static tide_status make_feed(const char *trace, bool is_late, tide__feed **out, 
 
 /// Whether the command that `tidemark record` started lives: the collector looks for feeds once more after its end.
 static bool command_lives(void) {
-    const char *text = getenv(PRELOAD_COMMAND_ENV);
+    const char *text = getenv(TIDE_COMMAND_ENV);
     const long pid = text != NULL ? strtol(text, NULL, 10) : 0;
     return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }

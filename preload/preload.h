@@ -112,11 +112,6 @@ void preload_mark_end(void);
 
 // ---- open.c ----
 
-/// What `tidemark record` sets in the environment of its command, with TIDE_COLLECTOR_ENV and those for rings.
-#define PRELOAD_MODE_ENV "TIDEMARK_MALLOC"     ///< auto, on
-#define PRELOAD_SELF_ENV "TIDEMARK_SELF"       ///< device:inode of the program tidemark, in hexadecimal digits
-#define PRELOAD_COMMAND_ENV "TIDEMARK_COMMAND" ///< process number of the command: while it lives the collector waits
-
 /// A feed for this process. `is_late`: it has memory that is told nowhere (a child of fork). `off`, not NULL: only tell
 /// the collector why the process is not recorded; *out is NULL then. TIDE_ERR_NOT_FOUND: no collector.
 tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_error *err) TIDE_NODISCARD;
@@ -147,6 +142,7 @@ typedef struct preload_real_functions {
     size_t (*malloc_usable_size)(void *block);
     void *(*mmap)(void *address, size_t bytes, int access, int flags, int fd, off_t at);
     int (*munmap)(void *address, size_t bytes);
+    int (*mprotect)(void *address, size_t bytes, int access);
     void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, ...);
 } preload_real_functions;
 extern preload_real_functions preload_real __attribute__((visibility("hidden")));

@@ -79,7 +79,7 @@ static void release_signals(const sigset_t *before) {
 
 /// Tidemark's own program records itself.
 static bool is_tidemark(void) {
-    const char *self = getenv(PRELOAD_SELF_ENV);
+    const char *self = getenv(TIDE_SELF_ENV);
     struct stat info;
     char mine[64];
     if (self == NULL || stat("/proc/self/exe", &info) != 0) return false;
@@ -97,7 +97,7 @@ static int is_recorder(struct dl_phdr_info *library, size_t bytes, void *unused)
 
 /// Its memory is its own to tell of, and it is in the trace by that.
 static bool tells_itself(void) {
-    const char *mode = getenv(PRELOAD_MODE_ENV);
+    const char *mode = getenv(TIDE_MALLOC_ENV);
     return (mode == NULL || strcmp(mode, "on") != 0) && dl_iterate_phdr(is_recorder, NULL) != 0;
 }
 
@@ -173,7 +173,7 @@ static void after_fork_in_child(void) {
 
 __attribute__((constructor(101))) static void at_begin(void) {
     const int saved = errno;
-    const char *trace = getenv(TIDE_COLLECTOR_ENV), *mode = getenv(PRELOAD_MODE_ENV);
+    const char *trace = getenv(TIDE_COLLECTOR_ENV), *mode = getenv(TIDE_MALLOC_ENV);
     const bool is_wanted = trace != NULL && trace[0] != '\0' && mode != NULL && strcmp(mode, "off") != 0;
     if (!preload_find_real() || !is_wanted || is_tidemark() || !make_state_page()) {
         set_state(PRELOAD_OFF);

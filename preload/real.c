@@ -36,6 +36,7 @@ bool preload_find_real(void) {
     find("malloc_usable_size", &r->malloc_usable_size);
     find("mmap", &r->mmap);
     find("munmap", &r->munmap);
+    find("mprotect", &r->mprotect);
     find("mremap", &r->mremap);
     preload_has_real = r->malloc != NULL && r->calloc != NULL && r->realloc != NULL && r->free != NULL;
     self->is_at_work = false;

@@ -17,6 +17,10 @@ extern "C" {
 #define TIDE_RING_EVENTS_ENV "TIDEMARK_RING_EVENTS"
 #define TIDE_ON_FULL_ENV "TIDEMARK_ON_FULL"
 #define TIDE_MAX_WAIT_ENV "TIDEMARK_MAX_WAIT"
+/// What it tells the library that records the malloc of any program (preload/).
+#define TIDE_MALLOC_ENV "TIDEMARK_MALLOC"   ///< auto, on, off
+#define TIDE_SELF_ENV "TIDEMARK_SELF"       ///< device:inode of the program tidemark, in hexadecimal digits
+#define TIDE_COMMAND_ENV "TIDEMARK_COMMAND" ///< process number of the command: while it lives the collector waits
 
 typedef struct tide_collector_options {
     const char *path;

@@ -19,40 +19,9 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "core/base/text.h"
+#include "profiler/feed/process_stat.h"
 #include "profiler/feed/registration.h"
 #include "profiler/recorder_internal.h"
-
-enum { MAX_COMMAND = 4096 };
-
-// ---- who we are ----
-
-/// As the options or the launcher say; -1: none.
-static int32_t recorder_rank(const tide_recorder_options *opt) {
-    if (opt->rank > 0 || (opt->has_rank && opt->rank == 0)) return opt->rank;
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const char *text = getenv(names[i]);
-        if (text == NULL || text[0] < '0' || text[0] > '9') continue;
-        char *end;
-        errno = 0;
-        const long rank = strtol(text, &end, 10);
-        if (errno == 0 && *end == '\0' && rank <= INT32_MAX) return (int32_t)rank;
-    }
-    return -1;
-}
-
-/// The command line, its words apart by blanks; NULL: not known.
-static char *command_line(void) {
-    char *text;
-    size_t len;
-    if (tide_read_file("/proc/self/cmdline", 0, &text, &len, NULL) != TIDE_OK) return NULL;
-    while (len > 0 && text[len - 1] == '\0') len--;
-    if (len > MAX_COMMAND) len = MAX_COMMAND;
-    for (size_t i = 0; i < len; i++)
-        if (text[i] == '\0') text[i] = ' ';
-    text[len] = '\0';
-    return text;
-}
 
 // ---- calls that take turns ----
 
@@ -266,16 +235,16 @@ static void remove_trace(const tide_recorder *r) {
 }
 
 static tide_status make_feed(tide_recorder *r, tide_error *err) {
-    char *command = command_line();
+    char command[TIDE__MAX_COMMAND];
+    tide__process_command(command);
+    const bool has_rank = r->opt.rank > 0 || (r->opt.has_rank && r->opt.rank == 0);
     const tide__feed_options opt = {.trace_path = r->path,
-                                    .command = command,
-                                    .rank = recorder_rank(&r->opt),
+                                    .command = command[0] != '\0' ? command : NULL,
+                                    .rank = has_rank ? r->opt.rank : tide__process_rank(),
                                     .ring_slots = r->opt.ring_events,
                                     .drop_when_full = r->opt.drop_when_full,
                                     .max_wait_ns = tide__recorder_max_wait(r)};
-    const tide_status st = tide__feed_create(&opt, &r->feed, err);
-    tide_host_free(command);
-    TIDE_TRY(st);
+    TIDE_TRY(tide__feed_create(&opt, &r->feed, err));
     tide__feed_set_watch(r->feed, tide__recorder_drain_lives, r);
     tide__feed_on_stall(r->feed, tide__recorder_drain_stalls, r);
     return TIDE_OK;

@@ -5,6 +5,8 @@
 
 #include <stdatomic.h>
 
+#include "core/base/assert.h"
+
 static int64_t min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -127,6 +129,8 @@ tide_status tide_direct_conv_init(tide_direct_conv *c, const tide_window *w, con
     else
         cut(c);
     place_taps(c);
+    TIDE_ASSERT(c->rows >= 1 && c->rows <= c->tile_rows && c->cols >= 1 && c->in_place == (c->scratch_bytes == 0));
+    TIDE_ASSERT(c->taps[0] == 0 && c->taps[c->n_taps - 1] < c->channel_step);
     *ours = true;
     return TIDE_OK;
 }
@@ -156,6 +160,7 @@ bool tide_direct_conv_use(tide_direct_conv_kind kind) {
 
 void tide_direct_conv_run(const tide_direct_conv *c, const float *x, const float *w, const float *bias, float *y,
                           float *scratch) {
+    TIDE_ASSERT(c->taps != NULL && (scratch != NULL || c->scratch_bytes == 0) && (uintptr_t)scratch % 64 == 0);
     const int said = atomic_load(&wanted);
     switch (said >= 0 ? (tide_direct_conv_kind)said : tide_direct_conv_best()) {
 #ifdef __x86_64__

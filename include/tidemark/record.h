@@ -236,7 +236,8 @@ typedef struct tide_run_info {
  *                its peak be predicted; may be NULL
  * @param run_id  out: number of the run in this process, from 1; may be NULL. In the trace the n-th run of a process is
  *                its n-th row of table run: the same number where one process records
- * @return TIDE_ERR_INVALID while a run is open, and for a plan that holds what none does; TIDE_ERR_OVERFLOW when a
+ * @return TIDE_ERR_INVALID while a run is open, and for a plan with a kind or device that there is none of (one that
+ * contradicts itself in another way is left out of the trace, whose problems say so); TIDE_ERR_OVERFLOW when a
  * number of it passes 2^63 - 1; TIDE_ERR_NO_SPACE when it takes more than 1 GiB; TIDE_ERR_WRITE: a full disk; after a
  *         failed recording the error of it
  *

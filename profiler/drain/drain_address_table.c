@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_address.h"
 
@@ -26,6 +27,8 @@ size_t tide__drain_find_range(const tide__drain_addresses *a, uint64_t address) 
 bool tide__drain_put_range(tide__drain_addresses *a, const tide__address_range *fresh) {
     if (tide_host_grow(&a->ranges, &a->cap_ranges, a->n_ranges + 1, sizeof *a->ranges) != TIDE_OK) return false;
     const size_t i = tide__drain_find_range(a, fresh->begin);
+    TIDE_ASSERT(fresh->begin < fresh->end && (i == 0 || a->ranges[i - 1].end <= fresh->begin));
+    TIDE_ASSERT(i == a->n_ranges || fresh->end <= a->ranges[i].begin);
     memmove(&a->ranges[i + 1], &a->ranges[i], (a->n_ranges - i) * sizeof *a->ranges);
     a->ranges[i] = *fresh;
     a->n_ranges++;

@@ -13,7 +13,6 @@
 #include "profiler/drain/drain_address.h"
 
 enum {
-    PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
     LIST_AGAIN_NS = 1000 * 1000 * 1000,
     TICK_NS = 20 * 1000 * 1000, ///< more than the clock of a file goes on by at once
     HELD_PATIENCE_S = 30,       ///< seconds that a drain which was killed may take until the system has taken it down
@@ -32,18 +31,6 @@ static tide_status open_run(const tide__drain *d, int64_t process_id, int64_t *r
 
 // ---- damage ----
 
-static tide_status insert_problem(tide__drain *d, const char *what, tide_error *err) {
-    const tide__sql *s = tide__store_sql(d->store);
-    sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(s, "INSERT INTO problem(event_id, problem, what) VALUES(?, ?, ?)", &stmt, err));
-    sqlite3_bind_int64(stmt, 1, d->last_event);
-    sqlite3_bind_int(stmt, 2, PROBLEM_DAMAGED);
-    tide__sql_bind_text(stmt, 3, what);
-    const tide_status st = tide__sql_run(s, stmt, err);
-    sqlite3_finalize(stmt);
-    return st;
-}
-
 tide_status tide__drain_damage(tide__drain *d, tide__drain_feed *f, tide__drain_ring *ring, const char *what,
                                tide_error *err) {
     if (ring != NULL) ring->is_broken = true;
@@ -60,7 +47,7 @@ tide_status tide__drain_damage(tide__drain *d, tide__drain_feed *f, tide__drain_
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
     }
     if (!d->opt.quiet) tide_log(TIDE_LOG_WARN, "recording into '%s': %s", d->path, text);
-    return insert_problem(d, text, err);
+    return tide__drain_insert_problem(d, text, err);
 }
 
 // ---- life of a feed ----
@@ -102,7 +89,7 @@ static tide_status refuse_feed(tide__drain *d, const char *path, const char *why
     snprintf(text, sizeof text, "'%.200s' is no feed of this trace: %.250s", path, why);
     if (!d->opt.quiet) tide_log(TIDE_LOG_WARN, "recording into '%s': %s", d->path, text);
     TIDE_TRY(tide__store_begin(d->store, err));
-    return tide__store_end(d->store, insert_problem(d, text, err), err);
+    return tide__store_end(d->store, tide__drain_insert_problem(d, text, err), err);
 }
 
 /// From now on producers wait for room, and know that the events are taken; or that they are not, and why.
@@ -142,9 +129,7 @@ static tide_status make_feed(tide__drain *d, const char *path, tide__feed_reader
     st = TIDE_COPY_TEXT(&f->path, path, err, "to record into '%s'", d->path);
     if (st == TIDE_OK) st = add_feed(d, f, err);
     if (st != TIDE_OK && st != TIDE_ERR_BAD_INPUT && err != NULL) { // its process waits for an answer
-        const bool is_whole = strncmp(err->msg, "cannot ", 7) == 0;
-        snprintf(f->head->error, sizeof f->head->error, "%s%.200s%s%.250s", is_whole ? "" : "cannot record into '",
-                 is_whole ? "" : d->path, is_whole ? "" : "': ", err->msg);
+        snprintf(f->head->error, sizeof f->head->error, "%s", err->msg);
         f->head->has_no_memory = st == TIDE_ERR_NOMEM;
         atomic_store_explicit(&f->head->drain, TIDE__DRAIN_FAILED, memory_order_release);
     }

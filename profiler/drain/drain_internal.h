@@ -283,6 +283,8 @@ static inline bool tide__drain_is_late(const tide__drain *d, int64_t own_ns, int
 /// Number the event at d->events[d->n_events], replay it, keep it for the file. Its time is raised to that of the event
 /// before.
 tide_status tide__drain_take(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
+/// A line of the trace's problems that is of no event; inside a transaction.
+tide_status tide__drain_insert_problem(tide__drain *d, const char *what, tide_error *err) TIDE_NODISCARD;
 /// Hand the events that wait to the store.
 tide_status tide__drain_write_events(tide__drain *d, tide_error *err) TIDE_NODISCARD;
 /// One transaction; *n: events in it.

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_internal.h"
 #include "profiler/feed/registration.h"
@@ -75,7 +76,8 @@ static tide_status add_process(tide__drain *d, tide__drain_feed *f, const char *
     TIDE_TRY(tide__store_begin(d->store, err));
     tide_status st = tide__store_add_process(d->store, &row, &f->process_id, err);
     if (st == TIDE_OK && f->process_id > TIDE__DRAIN_MAX_PROCESSES)
-        st = TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "more than %d processes record into it", TIDE__DRAIN_MAX_PROCESSES);
+        st = TIDE_FAIL(err, TIDE_ERR_NO_SPACE, "cannot record into '%s': more than %d processes do", d->path,
+                       TIDE__DRAIN_MAX_PROCESSES);
     return tide__store_end(d->store, st, err);
 }
 
@@ -123,33 +125,44 @@ tide_status tide__drain_register_process(tide__drain *d, tide__drain_feed *f, ti
 
 // ---- runs and facts ----
 
-/// Inside the transaction: the rows, and that they are there.
-static tide_status write_run(tide__drain *d, const tide__drain_feed *f, const tide__run_taken *run, int64_t *id,
-                             tide_error *err) {
-    return tide__store_add_run(d->store, f->process_id, &run->info, run->plan, run->begin_ns, id, err);
-}
-
 static tide_status write_count(tide__drain *d, const tide__drain_feed *f, tide_error *err) {
     const tide__position p = {
         .process_id = f->process_id, .ring = TIDE__POSITION_LOG, .position = (int64_t)f->n_seen + 1};
     return tide__store_write_position(d->store, &p, err);
 }
 
+/// The plan of a program that makes it itself may be none: then its run has none, and the trace says so.
+static tide_status take_bytes(const void *payload, size_t bytes, tide__run_taken *run, bool *lost_plan) {
+    const tide_status st = tide__registration_take_run(payload, bytes, run);
+    *lost_plan = st == TIDE_ERR_BAD_INPUT;
+    return *lost_plan ? tide__registration_take_head(payload, bytes, run) : st;
+}
+
+/// Inside the transaction: the rows, and that they are there.
+static tide_status write_run(tide__drain *d, const tide__drain_feed *f, const tide__run_taken *run, bool lost_plan,
+                             int64_t *id, tide_error *err) {
+    TIDE_TRY(tide__store_add_run(d->store, f->process_id, &run->info, run->plan, run->begin_ns, id, err));
+    if (lost_plan) {
+        char text[256];
+        snprintf(text, sizeof text, "the plan of run %" PRId64 " ('%.100s') contradicts itself, and is left out", *id,
+                 run->info.model != NULL ? run->info.model : "");
+        TIDE_TRY(tide__drain_insert_problem(d, text, err));
+    }
+    return write_count(d, f, err);
+}
+
 static tide_status take_run(tide__drain *d, tide__drain_feed *f, const void *payload, size_t bytes, bool *bad,
                             tide_error *err) {
     tide__run_taken run;
-    const tide_status taken = tide__registration_take_run(payload, bytes, &run);
+    bool lost_plan;
+    const tide_status taken = take_bytes(payload, bytes, &run, &lost_plan);
     if (taken == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
     *bad = taken != TIDE_OK;
     if (*bad) return TIDE_OK;
     int64_t id = 0;
     tide_status st = TIDE_GROW(&f->runs, &f->cap_runs, f->n_runs + 1, err, "to record into '%s'", d->path);
     if (st == TIDE_OK) st = tide__store_begin(d->store, err);
-    if (st == TIDE_OK) {
-        st = write_run(d, f, &run, &id, err);
-        if (st == TIDE_OK) st = write_count(d, f, err);
-        st = tide__store_end(d->store, st, err);
-    }
+    if (st == TIDE_OK) st = tide__store_end(d->store, write_run(d, f, &run, lost_plan, &id, err), err);
     tide__run_taken_deinit(&run);
     if (st == TIDE_OK) f->runs[f->n_runs++] = id;
     return st;
@@ -175,6 +188,8 @@ static tide_status take_fact(tide__drain *d, tide__drain_feed *f, const void *pa
 
 tide_status tide__drain_register(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
                                  bool *bad, tide_error *err) {
+    // Runs and facts that were seen are those that were stored, or less while an earlier drain's are read again.
+    TIDE_ASSERT(f->n_seen == (uint64_t)f->n_runs_seen + f->n_facts_seen && f->n_seen <= f->n_stored);
     const bool is_run = r->type == TIDE__LOG_RUN;
     uint32_t *n = is_run ? &f->n_runs_seen : &f->n_facts_seen;
     *bad = r->id != *n + 1;
@@ -194,5 +209,6 @@ tide_status tide__drain_register(tide__drain *d, tide__drain_feed *f, const tide
     }
     ++*n;
     f->n_seen++;
+    TIDE_ASSERT(f->n_runs_seen <= f->n_runs);
     return TIDE_OK;
 }

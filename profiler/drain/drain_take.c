@@ -6,7 +6,22 @@
 #include "profiler/drain/drain_internal.h"
 #include "profiler/store/snapshot.h"
 
-enum { PROBLEM_ROWS = 1 << 16 };
+enum {
+    PROBLEM_ROWS = 1 << 16,
+    PROBLEM_DAMAGED = 100, ///< of table problem: what is not the program's but the feed's
+};
+
+tide_status tide__drain_insert_problem(tide__drain *d, const char *what, tide_error *err) {
+    const tide__sql *s = tide__store_sql(d->store);
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(s, "INSERT INTO problem(event_id, problem, what) VALUES(?, ?, ?)", &stmt, err));
+    sqlite3_bind_int64(stmt, 1, d->last_event);
+    sqlite3_bind_int(stmt, 2, PROBLEM_DAMAGED);
+    tide__sql_bind_text(stmt, 3, what);
+    const tide_status st = tide__sql_run(s, stmt, err);
+    sqlite3_finalize(stmt);
+    return st;
+}
 
 /// A free without its alloc is no contradiction where events are missing.
 static bool is_orphan(const tide__drain *d, const tide__drain_feed *f, tide__problem problem) {

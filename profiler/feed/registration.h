@@ -62,6 +62,8 @@ typedef struct tide__run_taken {
 /// Trusts nothing: every number, length and nesting is checked before it is used. TIDE_ERR_BAD_INPUT; TIDE_ERR_NOMEM.
 /// *out is made by success alone: tide__run_taken_deinit. O(bytes).
 tide_status tide__registration_take_run(const void *bytes, size_t n, tide__run_taken *out) TIDE_NODISCARD;
+/// The same without its plan, which may be anything: what is left of a run whose plan no trace can hold.
+tide_status tide__registration_take_head(const void *bytes, size_t n, tide__run_taken *out) TIDE_NODISCARD;
 void tide__run_taken_deinit(tide__run_taken *run);
 /// *key and *value are owned (tide_host_free). TIDE_ERR_BAD_INPUT, also for a key of the recorder's own;
 /// TIDE_ERR_NOMEM.

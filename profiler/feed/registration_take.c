@@ -179,20 +179,36 @@ void tide__run_taken_deinit(tide__run_taken *run) {
     *run = (tide__run_taken){0};
 }
 
+/// *has_plan: one follows, which is not taken yet.
+static tide_status take_head(tide__codec *c, tide__run_taken *out, bool *has_plan) {
+    tide__run_taken run = {0};
+    *has_plan = false;
+    tide__code_run(c, &run.info, &run.begin_ns, has_plan);
+    if (state_of(c) == TIDE_OK)
+        *out = run;
+    else
+        tide__run_taken_deinit(&run);
+    return state_of(c);
+}
+
+tide_status tide__registration_take_head(const void *bytes, size_t n, tide__run_taken *out) {
+    tide__codec c = {.at = bytes, .end = (const uint8_t *)bytes + n};
+    bool has_plan;
+    return take_head(&c, out, &has_plan);
+}
+
 tide_status tide__registration_take_run(const void *bytes, size_t n, tide__run_taken *out) {
     tide__codec c = {.at = bytes, .end = (const uint8_t *)bytes + n};
-    tide__run_taken run = {0};
-    bool has_plan = false;
-    tide__code_run(&c, &run.info, &run.begin_ns, &has_plan);
-    tide_status st = state_of(&c);
-    if (st == TIDE_OK && has_plan) st = take_plan(&c, &run.plan);
+    tide__run_taken run;
+    bool has_plan;
+    TIDE_TRY(take_head(&c, &run, &has_plan));
+    tide_status st = has_plan ? take_plan(&c, &run.plan) : TIDE_OK;
     if (st == TIDE_OK && c.at != c.end) st = TIDE_ERR_BAD_INPUT;
-    if (st != TIDE_OK) {
+    if (st == TIDE_OK)
+        *out = run;
+    else
         tide__run_taken_deinit(&run);
-        return st;
-    }
-    *out = run;
-    return TIDE_OK;
+    return st;
 }
 
 tide_status tide__registration_take_fact(const void *bytes, size_t n, char **key, char **value) {

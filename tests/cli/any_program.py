@@ -156,6 +156,15 @@ class Told(Recorded):
     def test_what_is_looked_for_leaves_no_error_behind(self):
         self.assertEqual(self.record(VICTIM, "dlerror").stdout, "")
 
+    def test_a_program_that_tells_of_itself_is_in_the_trace_once(self):
+        victim = BUILT.parent / "profiler" / "register_victim"
+        if not victim.exists():
+            self.skipTest(f"{victim} is not built")
+        self.record(victim, self.dir / "ledger", "3")
+        self.assertEqual(ask(self.path, "SELECT count(*), count(DISTINCT pid) FROM process"), [(1, 1)])
+        self.assertEqual(ask(self.path, "SELECT count(*) FROM run"), [(3,)])
+        self.assertEqual(ask(self.path, "SELECT count(*) FROM name WHERE text = 'malloc'"), [(0,)])
+
     def test_addresses_without_access_are_no_memory(self):
         """256 GiB are mapped without access; what is made accessible of it is told, and goes again in parts."""
         self.assertEqual(self.record(VICTIM, "addresses").stdout, "")

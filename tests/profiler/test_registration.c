@@ -4,6 +4,7 @@
 // wrote are told apart, whatever they are.
 #include "planner/plan_live.h"
 #include "profiler/feed/registration.h"
+#include "profiler/query.h"
 #include "tests/profiler/trace_fixture.h"
 
 /// A plan with one of everything: gaps, sizes at points, an alias, a fixed place, pools, bodies, lists of names.
@@ -142,6 +143,41 @@ static void what_no_trace_can_hold_is_refused(void **state) {
     tide_memory_plan_destroy(p);
 }
 
+/// Of a program that makes its plans itself: one that contradicts itself is left out, and all else is in the trace.
+static void a_run_stays_without_a_plan_that_is_none(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    tide_recorder *r;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide_recorder_options opt = {.quiet = true};
+    assert_tide_ok(tide_recorder_open(d.file, &opt, &r, &err), &err);
+    tide_memory_plan *p = full_plan();
+    p->offsets[0] = p->bytes; // behind its end
+    for (int k = 0; k < 2; k++) {
+        static char block[1];
+        assert_tide_ok(tide_recorder_begin_run(r, &all_of_it, p, NULL, &err), &err);
+        tide_recorder_alloc(r, TIDE_KIND_WORKSPACE, block, 64, "after it");
+        tide_recorder_free(r, block);
+        assert_tide_ok(tide_recorder_end_run(r, &err), &err);
+        p->offsets[0] = 0;
+    }
+    assert_tide_ok(tide_recorder_close(r, &err), &err);
+    tide_trace *t;
+    tide_text text = {0};
+    assert_tide_ok(tide_trace_open(d.file, &t, &err), &err);
+    assert_tide_ok(tide_trace_sql(t,
+                                  "SELECT (SELECT count(*) FROM event), (SELECT group_concat(id) FROM run), (SELECT "
+                                  "group_concat(DISTINCT run_id) FROM plan), (SELECT group_concat(what) FROM problem)",
+                                  "|", 0, &text, &err),
+                   &err);
+    assert_non_null(strstr(tide_text_str(&text), "\n4|1,2|2|the plan of run 1 ("));
+    tide_text_deinit(&text);
+    tide_trace_close(t);
+    tide_memory_plan_destroy(p);
+    tmp_dir_remove(&d);
+}
+
 /// What was believed can be written: into rows, and into the list of what each tensor holds.
 static void use(tide__run_taken *run) {
     if (run->plan != NULL) {
@@ -226,6 +262,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(all_of_a_run_comes_back),
         tide_unit_test(what_no_trace_can_hold_is_refused),
+        tide_unit_test(a_run_stays_without_a_plan_that_is_none),
         tide_unit_test(bytes_that_end_early_are_none),
         tide_unit_test(bytes_that_are_others_harm_nothing),
         tide_unit_test(facts_come_back),
