@@ -131,7 +131,7 @@ struct tide__drain_feed {
     char *path;              ///< owned
     int64_t process_id;
     int64_t run_id; ///< open run of the process, by its row; 0: none
-    int64_t *runs;  ///< [n_runs] rows of its runs, by their numbers in the process - 1; owned
+    int64_t *runs;  ///< [n_runs] rows of its runs, by their numbers in the process - 1, 0: lost; owned
     size_t n_runs, cap_runs;
     uint32_t n_runs_seen, n_facts_seen; ///< in its log
     uint64_t n_seen, n_stored;          ///< both of them; and those that are in the file

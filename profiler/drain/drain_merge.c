@@ -121,6 +121,7 @@ static tide_status take_run(tide__drain *d, tide__drain_ring *r, bool begin, uin
     tide__drain_feed *f = r->feed;
     if (number < 1 || number > f->n_runs) return tide__drain_damage(d, f, r, "a run is none of the process", err);
     const int64_t run_id = f->runs[number - 1];
+    if (run_id == 0) return tide__drain_damage(d, f, r, "the row of a run is lost", err);
     if (!begin && f->run_id != run_id) return TIDE_OK; // another one has begun since
     const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
     TIDE_TRY(tide__store_run(d->store, begin, run_id, d->last_event, t_ns, err));

@@ -168,6 +168,15 @@ static tide_status take_run(tide__drain *d, tide__drain_feed *f, const void *pay
     return st;
 }
 
+/// The rows of a damaged trace may be fewer than the runs in the log, or more. Then nothing tells which row is which
+/// run's: none is, and each that an event names is damage.
+static tide_status forget_rows(const tide__drain *d, tide__drain_feed *f, size_t n, tide_error *err) {
+    TIDE_TRY(TIDE_GROW(&f->runs, &f->cap_runs, n, err, "to record into '%s'", d->path));
+    memset(f->runs, 0, n * sizeof *f->runs);
+    f->n_runs = n;
+    return TIDE_OK;
+}
+
 static tide_status take_fact(tide__drain *d, tide__drain_feed *f, const void *payload, size_t bytes, bool *bad,
                              tide_error *err) {
     char *key, *value;
@@ -194,7 +203,10 @@ tide_status tide__drain_register(tide__drain *d, tide__drain_feed *f, const tide
     uint32_t *n = is_run ? &f->n_runs_seen : &f->n_facts_seen;
     *bad = r->id != *n + 1;
     if (*bad) return TIDE_OK;
-    if (f->n_seen >= f->n_stored) {
+    const bool is_new = f->n_seen >= f->n_stored;
+    if (is_run && (is_new ? f->n_runs != *n : f->n_runs <= *n))
+        TIDE_TRY(forget_rows(d, f, is_new ? *n : (size_t)*n + 1, err));
+    if (is_new) {
         // In the file it may change while it is looked at.
         void *copy = tide_host_alloc((size_t)r->payload_bytes + 1);
         if (copy == NULL) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
