@@ -403,6 +403,7 @@ static tide_status finish_inside(tide__store *s, pass *p, const char *reason, ti
 }
 
 tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
+    char *path = tide_host_strdup(tide__store_sql(s)->path);
     pass *p = tide_host_calloc(1, sizeof *p);
     tide_status st =
         p != NULL ? tide__store_begin(s, err) : TIDE_NO_MEMORY(err, "to finish '%s'", tide__store_sql(s)->path);
@@ -417,6 +418,9 @@ tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
         leave_wal(tide__store_sql(s));
     }
     tide__store_close(s);
+    // A reader that was in the way, and has closed since, found the store still open.
+    if (st == TIDE_OK && path != NULL) tide__sql_make_plain(path);
+    tide_host_free(path);
     return st;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
@@ -445,17 +446,52 @@ tide_status tide__sql_open_to_read(tide__sql *s, tide_error *err) {
     return st;
 }
 
-void tide__sql_make_plain(const char *path) {
-    if (!is_beside(path, "-wal", true) && !is_beside(path, "-shm", true) && !is_beside(path, "-journal", true)) return;
-    char *name = tide__sql_file_name(path);
+static bool has_companions(const char *path) {
+    return is_beside(path, "-wal", true) || is_beside(path, "-shm", true) || is_beside(path, "-journal", true);
+}
+
+/// A connection that opened the file when it still had a log, but looked for the log after it was gone, has made an
+/// empty one. SQLite uses none in this mode and leaves it. Under the lock no other connection is inside the file.
+static void remove_unused_log(sqlite3 *db, const char *path) {
+    char log[MAX_NAME_BYTES], index[MAX_NAME_BYTES];
+    if (!is_beside(path, "-wal", true) || is_beside(path, "-wal", false)) return;
+    if (!name_beside(path, "-wal", log) || !name_beside(path, "-shm", index)) return;
+    if (sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL) != SQLITE_OK) return;
+    if (!is_beside(path, "-wal", false)) {
+        unlink(log);
+        unlink(index);
+    }
+    sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static int says_delete(void *is_so, int n, char **values, char **names) {
+    (void)names;
+    *(bool *)is_so = n == 1 && values[0] != NULL && strcmp(values[0], "delete") == 0;
+    return 0;
+}
+
+static void try_to_make_plain(const char *path, const char *name) {
+    bool has_no_log = false;
     sqlite3 *db = NULL;
-    if (name != NULL && sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
+    if (sqlite3_open_v2(name, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) == SQLITE_OK) {
         distrust(db);
         sqlite3_busy_timeout(db, 0);
         // A journal of a transaction that had written nothing yet stays when it is left alone; SQLite takes it away,
         // with a lock that keeps writers out, on the way from one mode to another.
-        sqlite3_exec(db, "PRAGMA journal_mode = TRUNCATE; PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+        sqlite3_exec(db, "PRAGMA journal_mode = TRUNCATE; PRAGMA journal_mode = DELETE", says_delete, &has_no_log,
+                     NULL);
+        if (has_no_log) remove_unused_log(db, path);
     }
     sqlite3_close(db);
+}
+
+void tide__sql_make_plain(const char *path) {
+    enum { TRIES = 3, PAUSE_NS = 3000000 };
+    char *name = tide__sql_file_name(path);
+    // Two that try at the same moment are in each other's way.
+    for (int i = 0; name != NULL && i < TRIES && has_companions(path); i++) {
+        if (i > 0) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        try_to_make_plain(path, name);
+    }
     tide_host_free(name);
 }

@@ -35,7 +35,7 @@ tide_status tide__sql_open_to_read(tide__sql *s, tide_error *err) TIDE_NODISCARD
 /// journal back. No recorder writes such a journal.
 bool tide__sql_journal_names_file(const char *path);
 /// One plain file of a finished trace: a log or a journal that is left beside it goes. Does nothing while another
-/// connection uses it, or where this user may not write.
+/// connection uses it, or where this user may not write; asks again twice, after 3 ms each.
 void tide__sql_make_plain(const char *path);
 
 /// Fill `err` from the connection's last error: "cannot <what> '<path>': <SQLite's words>".
