@@ -24,6 +24,7 @@
 #include "cli/recording.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
+#include "profiler/clock.h"
 
 enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC };
 
@@ -199,7 +200,8 @@ typedef struct options {
     bool quiet;
 } options;
 
-/// Sets the environment of the command. The path is absolute, because its programs may change their folder.
+/// Sets the environment of the command: where it records, and whether its programs may note the counter. The path is
+/// absolute, because its programs may change their folder.
 static tide_status set_environment(const options *o, tide_error *err) {
     char path[8192], number[24];
     char here[4096];
@@ -211,6 +213,7 @@ static tide_status set_environment(const options *o, tide_error *err) {
     else
         return TIDE_FAIL(err, TIDE_ERR_IO, "cannot tell the current folder: %s", strerror(errno));
     snprintf(number, sizeof number, "%zu", o->recording.recorder.ring_events);
+    tide__clock_check_cores();
     bool good = setenv(TIDE_COLLECTOR_ENV, path, 1) == 0;
     if (o->recording.recorder.ring_events > 0) good = good && setenv(TIDE_RING_EVENTS_ENV, number, 1) == 0;
     if (o->recording.on_full != NULL) good = good && setenv(TIDE_ON_FULL_ENV, o->recording.on_full, 1) == 0;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "profiler/clock.h"
 #include "profiler/query.h"
 
 // ---- options ----
@@ -207,6 +208,7 @@ static tide_status open_recorder(const cli_recording_options *o, tide_recorder *
 }
 
 tide_status cli_recording_open(const cli_recording_options *o, cli_recording *out, tide_error *err) {
+    tide__clock_check_cores();
     *out = (cli_recording){0};
     if (o->path == NULL) return TIDE_OK;
     const tide_status st = open_recorder(o, &out->recorder, err);

@@ -11,6 +11,7 @@
 #include "profiler/clock.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,37 +58,52 @@ static bool tsc_is_invariant(void) {
     return (edx >> 8 & 1) != 0;
 }
 
-/// The kernel looked whether all cores count alike, and drops the counter as its clock when they do not.
-static bool kernel_trusts_tsc(void) {
+/// The kernel looked whether all cores count alike, and drops the counter as its clock when they do not. `name`: its
+/// clock.
+static void kernel_clock(char name[32]) {
+    name[0] = '\0';
     FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
-    if (f == NULL) return false;
-    char name[32] = "";
-    const bool is_read = fgets(name, sizeof name, f) != NULL;
+    if (f == NULL) return;
+    if (fgets(name, 32, f) == NULL) name[0] = '\0';
     fclose(f);
-    return is_read && strcmp(name, "tsc\n") == 0;
+    name[strcspn(name, "\n")] = '\0';
 }
 
-static bool look(void) { return tsc_is_invariant() && kernel_trusts_tsc(); }
-
 #else
-static bool look(void) { return false; }
+static bool tsc_is_invariant(void) { return false; }
+static void kernel_clock(char name[32]) { name[0] = '\0'; }
 #endif
 
+/// A fact of this machine that is looked up once; two threads that look find the same.
+typedef enum fact { NOT_LOOKED, NO, YES } fact;
+static _Atomic int counter, trust;
+
 static bool has_counter(void) {
-    enum { NOT_LOOKED, NO, YES };
-    static _Atomic int known;
-    int k = atomic_load_explicit(&known, memory_order_relaxed);
-    if (k == NOT_LOOKED) { // two threads that look find the same
-        k = look() ? YES : NO;
-        atomic_store_explicit(&known, k, memory_order_relaxed);
+    int k = atomic_load_explicit(&counter, memory_order_relaxed);
+    if (k == NOT_LOOKED) {
+        k = tsc_is_invariant() ? YES : NO;
+        atomic_store_explicit(&counter, k, memory_order_relaxed);
     }
     return k == YES;
 }
 
-bool tide__clock_has_ticks(void) {
-    const char *no = getenv("TIDE_NO_TICKS");
-    return has_counter() && (no == NULL || strcmp(no, "1") != 0);
+static bool says_one(const char *name) {
+    const char *value = getenv(name);
+    return value != NULL && strcmp(value, "1") == 0;
 }
+
+static bool counts_alike(void) {
+    int k = atomic_load_explicit(&trust, memory_order_relaxed);
+    if (k == NOT_LOOKED) {
+        char name[32];
+        kernel_clock(name);
+        k = strcmp(name, "tsc") == 0 || says_one(TIDE__TICKS_ENV) ? YES : NO;
+        atomic_store_explicit(&trust, k, memory_order_relaxed);
+    }
+    return k == YES;
+}
+
+bool tide__clock_has_ticks(void) { return has_counter() && counts_alike() && !says_one("TIDE_NO_TICKS"); }
 
 // ---- both clocks ----
 
@@ -136,4 +152,61 @@ uint64_t tide__clock_ns(const tide__tick_pair *a, const tide__tick_pair *b, uint
         }
     }
     return ns > INT64_MAX ? INT64_MAX : ns;
+}
+
+// ---- do the cores count alike ----
+
+bool tide__clock_cores_agree(const tide__tick_pair *pairs, size_t n) {
+    enum { APART_NS = 250 };
+    if (n < 3) return false;
+    const tide__tick_pair *first = &pairs[0], *last = &pairs[n - 1];
+    if (last->ticks <= first->ticks || last->ns <= first->ns) return false;
+    for (size_t i = 1; i + 1 < n; i++) {
+        const uint64_t ns = tide__clock_ns(first, last, pairs[i].ticks);
+        if ((ns > pairs[i].ns ? ns - pairs[i].ns : pairs[i].ns - ns) > APART_NS) return false;
+    }
+    return true;
+}
+
+/// Of kernels under a hypervisor: they are computed from the counter, so that the kernel has not found it wrong.
+static bool is_of_hypervisor(const char *clock) {
+    static const char *const names[] = {"kvm-clock", "hyperv_clocksource_tsc_page", "xen"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(clock, names[i]) == 0) return true;
+    return false;
+}
+
+/// A reading on core `i`. False: the thread may not go there.
+static bool read_core(int i, tide__tick_pair *out) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(i, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) return false;
+    tide__clock_pair(out);
+    return true;
+}
+
+static bool cores_agree(void) {
+    cpu_set_t all;
+    tide__tick_pair pairs[CPU_SETSIZE + 1];
+    size_t n = 0;
+    int first = -1;
+    if (sched_getaffinity(0, sizeof all, &all) != 0) return false; // more cores than a set has room for, or not allowed
+    bool good = true;
+    for (int i = 0; good && i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, &all)) continue;
+        if (first < 0) first = i;
+        good = read_core(i, &pairs[n++]);
+    }
+    if (good && n == 1) good = read_core(first, &pairs[n++]);
+    good = good && first >= 0 && read_core(first, &pairs[n++]);
+    good = sched_setaffinity(0, sizeof all, &all) == 0 && good;
+    return good && tide__clock_cores_agree(pairs, n);
+}
+
+void tide__clock_check_cores(void) {
+    char name[32];
+    kernel_clock(name);
+    if (!has_counter() || !is_of_hypervisor(name) || counts_alike() || !cores_agree()) return;
+    if (setenv(TIDE__TICKS_ENV, "1", 1) == 0) atomic_store_explicit(&trust, YES, memory_order_relaxed);
 }

@@ -24,7 +24,7 @@ CI_NAMES = ["CI", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "JENKINS_URL", "TF
 # all the same (scratch.py).
 CLEAN = {**scratch.PINNED, **{name: None for name in CI_NAMES}, "GITHUB_STEP_SUMMARY": None, "GIT_AUTHOR_NAME": None,
          "USER": "tester", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "LC_ALL": "C.UTF-8", "COLUMNS": None,
-         "TIDEMARK_COLLECT": None, "TIDEMARK_LOG": None, "TIDEMARK_MPI": None,
+         "TIDEMARK_COLLECT": None, "TIDEMARK_LOG": None, "TIDEMARK_MPI": None, "TIDEMARK_TICKS": None, "TIDE_NO_TICKS": None,
          "TIDEMARK_CUDA_PLUGIN": None,
          # Traces hold what programs tell themselves, and not the malloc of the shells and interpreters that start them:
          # any_program.py is about that.
