@@ -158,6 +158,7 @@ def no_database(case, way):
 def main():
     victim, tidemark = (pathlib.Path(a).resolve() for a in sys.argv[1:3])
     kills = int(sys.argv[3]) if len(sys.argv) > 3 else 200 if os.environ.get("TIDE_SOAK") else 2
+    longest = 0.4 if len(sys.argv) > 3 or os.environ.get("TIDE_SOAK") else 0.15
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 30)
     rng = random.Random(seed)
     n = 0
@@ -167,7 +168,7 @@ def main():
         for who in ("program", "collector", "both"):
             for _ in range(kills):
                 with tempfile.TemporaryDirectory() as folder:
-                    one_kill(Case(pathlib.Path(folder), victim, tidemark), way, who, rng.random() ** 2 * 0.4)
+                    one_kill(Case(pathlib.Path(folder), victim, tidemark), way, who, rng.random() ** 2 * longest)
                 n += 1
     for fault in faults[:30]:
         print(fault)
