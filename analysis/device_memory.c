@@ -9,6 +9,8 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "core/base/text.h"
+#include "profiler/lanes.h"
 
 /// What one allocator has of one device.
 typedef struct owner {
@@ -163,12 +165,136 @@ static tide_status merge(building *b, const tide_trace_usage *samples, size_t n_
     return TIDE_OK;
 }
 
-tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, tide_device_memory *out,
-                                    tide_error *err) {
-    *out = (tide_device_memory){0};
-    if (t == NULL || !tide_trace_has_devices(t)) return TIDE_OK;
+// ---- processes ----
+
+enum { N_COLUMNS = 2048, MOST_PROCESSES = 12 };
+
+/// One process's samples: those from `first` on, `n` of them.
+typedef struct sampled {
+    size_t first, n;
+    uint64_t peak_bytes;
+} sampled;
+
+static int by_peak(const void *a, const void *b) {
+    const sampled *x = a, *y = b;
+    if (x->peak_bytes != y->peak_bytes) return x->peak_bytes > y->peak_bytes ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int by_first(const void *a, const void *b) {
+    const sampled *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/// The largest processes, in order. *out [*n], owned.
+static tide_status largest(const tide_trace_process_sample *s, size_t n_samples, sampled **out, size_t *n,
+                           tide_error *err) {
+    size_t cap = 0;
+    *n = 0;
+    for (size_t i = 0; i < n_samples; i++) {
+        if (i == 0 || s[i].process != s[i - 1].process) {
+            TIDE_TRY(TIDE_GROW(out, &cap, *n + 1, err, "for processes"));
+            (*out)[(*n)++] = (sampled){.first = i};
+        }
+        sampled *p = &(*out)[*n - 1];
+        p->n++;
+        if (s[i].peak_bytes > p->peak_bytes) p->peak_bytes = s[i].peak_bytes;
+    }
+    qsort(*out, *n, sizeof **out, by_peak);
+    if (*n > MOST_PROCESSES) *n = MOST_PROCESSES;
+    qsort(*out, *n, sizeof **out, by_first);
+    return TIDE_OK;
+}
+
+/// "4711 python3": as the lanes of the trace call it, and its program.
+static tide_status name_process(tide_device_memory *m, tide_trace *t, uint32_t process, const char **out,
+                                tide_error *err) {
+    char name[TIDE_LANE_NAME_BYTES], program[48];
+    TIDE_TRY(tide_trace_lane_name(t, process, name, err));
+    TIDE_TRY(tide_trace_program(t, process, program, sizeof program, err));
+    tide_text text = {0};
+    tide_text_addf(&text, "%s%s%s", name, program[0] != '\0' ? " " : "", program);
+    *out = tide_text_str(&text);
+    const tide_status st = text.failed ? TIDE_NO_MEMORY(err, "for processes") : own_text(m, out, err);
+    tide_text_deinit(&text);
+    return st;
+}
+
+/// Live bytes of one process in the column that holds `t_ns`.
+static uint64_t live_at(const tide_trace_lanes *lanes, uint32_t process, const uint64_t *alone, uint64_t t_ns) {
+    __extension__ typedef unsigned __int128 u128;
+    const uint64_t begin = lanes->begin_ns, len = lanes->end_ns - begin + 1;
+    if (t_ns < begin || t_ns > lanes->end_ns) return 0;
+    const size_t column = (size_t)((u128)(t_ns - begin) * N_COLUMNS / len);
+    if (alone != NULL) return alone[column];
+    for (size_t i = 0; i < lanes->n; i++) {
+        if (lanes->items[i].process != process || !lanes->items[i].is_there) continue;
+        const uint64_t most = lanes->items[i].most[column];
+        return most != TIDE_UNKNOWN_BYTES ? most : 0;
+    }
+    return 0;
+}
+
+static tide_status add_process(tide_device_memory *m, tide_trace *t, const tide_trace_process_sample *s, size_t n,
+                               const tide_trace_lanes *lanes, const uint64_t *alone, tide_error *err) {
+    const char *name;
+    TIDE_TRY(name_process(m, t, s->process, &name, err));
+    TIDE_TRY(TIDE_GROW(&m->lanes, &m->cap, m->n + 1, err, "for processes"));
+    tide_device_lane *lane = &m->lanes[m->n++];
+    *lane = (tide_device_lane){.device = name, .is_process = true, .n_samples = n, .cap = n};
+    TIDE_TRY(TIDE_NEW(&lane->points, n, err, "for processes"));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t live = live_at(lanes, s[i].process, alone, s[i].t_ns);
+        if ((live | s[i].resident_bytes | s[i].peak_bytes) >> 62 != 0) return too_many(err);
+        const uint64_t total = s[i].peak_bytes > s[i].resident_bytes ? s[i].peak_bytes : s[i].resident_bytes;
+        lane->points[lane->n++] = (tide_device_point){.t = (int64_t)s[i].t_ns,
+                                                      .allocators_bytes = live,
+                                                      .total_bytes = total,
+                                                      .rest_bytes = (int64_t)s[i].resident_bytes - (int64_t)live,
+                                                      .is_sample = true};
+    }
+    return TIDE_OK;
+}
+
+/// What is live over time: of one process that is the curve of the trace, of several a replay tells them apart.
+static tide_status live_of_processes(tide_trace *t, tide_trace_lanes *lanes, uint64_t **alone, tide_error *err) {
+    tide_trace_info info;
+    TIDE_TRY(tide_trace_get_info(t, &info, err));
+    *lanes = (tide_trace_lanes){.begin_ns = info.begin_ns, .end_ns = info.end_ns, .n_columns = N_COLUMNS};
+    if (info.n_processes > 1) return tide_trace_get_lanes(t, N_COLUMNS, lanes, err);
+    uint64_t *least = NULL;
+    tide_status st = TIDE_NEW(alone, N_COLUMNS, err, "for processes");
+    if (st == TIDE_OK) st = TIDE_NEW(&least, N_COLUMNS, err, "for processes");
+    if (st == TIDE_OK)
+        st = tide_trace_columns(t, -1, NULL, info.begin_ns, info.end_ns + 1, N_COLUMNS, TIDE_COLUMNS_FAST, least,
+                                *alone, err);
+    tide_host_free(least);
+    return st;
+}
+
+static tide_status add_processes(tide_device_memory *m, tide_trace *t, tide_error *err) {
+    tide_trace_process_sample *samples = NULL;
+    size_t n_samples = 0, n = 0;
+    sampled *list = NULL;
+    uint64_t *alone = NULL;
+    tide_trace_lanes lanes = {0};
+    TIDE_TRY(tide_trace_process_samples(t, N_COLUMNS, &samples, &n_samples, err));
+    if (n_samples == 0) return TIDE_OK;
+    tide_status st = largest(samples, n_samples, &list, &n, err);
+    if (st == TIDE_OK) st = live_of_processes(t, &lanes, &alone, err);
+    for (size_t i = 0; st == TIDE_OK && i < n; i++)
+        st = add_process(m, t, &samples[list[i].first], list[i].n, &lanes, alone, err);
+    tide_trace_lanes_deinit(&lanes);
+    tide_host_free(alone);
+    tide_host_free(list);
+    tide_host_free(samples);
+    return st;
+}
+
+// ---- all of it ----
+
+static tide_status make_devices(tide_trace *t, const tide_reading *reading, tide_device_memory *out, tide_error *err) {
     building b = {.m = out};
-    out->first_event = tide_trace_first_kept(t);
     tide_trace_usage *samples = NULL;
     size_t n_samples = 0;
     tide_status st = tide_trace_device_takes(t, reading, &out->takes, &out->n_takes, err);
@@ -178,6 +304,17 @@ tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, 
     tide_host_free(samples);
     tide_host_free(b.owners);
     return st;
+}
+
+tide_status tide_device_memory_make(tide_trace *t, const tide_reading *reading, tide_device_memory *out,
+                                    tide_error *err) {
+    *out = (tide_device_memory){0};
+    if (t == NULL) return TIDE_OK;
+    out->first_event = tide_trace_first_kept(t);
+    const bool has_devices = tide_trace_has_devices(t);
+    if (has_devices) TIDE_TRY(make_devices(t, reading, out, err));
+    // Blocks on devices are not told apart from a process's others: where there are both, the rest would be wrong.
+    return has_devices ? TIDE_OK : add_processes(out, t, err);
 }
 
 void tide_device_memory_deinit(tide_device_memory *m) {

@@ -22,6 +22,10 @@
 // Where thinning dropped the oldest events, segments that were taken before are not known: allocators are then what
 // they are at least, and the rest what it is at most (tide_device_is_cut).
 //
+// Processes are lanes too, where the trace has samples of what the system counts of them (tidemark record --sample):
+// used is what is resident, total the most that was until then, allocators the blocks of the process that are live, and
+// unexplained what is resident beside them: code, stacks, what malloc keeps. Blocks that are not resident are off.
+//
 // What a process never gave back counts to the end of the trace, also when the process ended before.
 #ifndef TIDE_ANALYSIS_DEVICE_MEMORY_H
 #define TIDE_ANALYSIS_DEVICE_MEMORY_H
@@ -52,9 +56,10 @@ typedef struct tide_device_point {
     bool is_sample;
 } tide_device_point;
 
-/// One device over time.
+/// One device over time, or one process.
 typedef struct tide_device_lane {
-    const char *device;        ///< "cuda:0"; of `texts`
+    const char *device; ///< "cuda:0", or "4711 python3"; of `texts`
+    bool is_process;
     tide_device_point *points; ///< [n] by event; owned
     size_t n, cap;
     size_t n_samples;
@@ -71,7 +76,8 @@ typedef struct tide_device_memory {
 } tide_device_memory;
 
 /**
- * Every device but the CPU that the trace knows something of.
+ * Every device but the CPU that the trace knows something of, and the processes (at most 12, those that were largest)
+ * that were looked at while they recorded.
  *
  * @param t        NULL (a plan): no device
  * @param reading  called while events are read; may be NULL

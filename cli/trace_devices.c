@@ -56,19 +56,37 @@ static void print_parts(const instant *p, tide_device_part_of of) {
 static void print_head(const instant *p, const cli_span *span) {
     const tide_device_figures *f = &p->figures;
     char a[24], b[24], place[96];
-    const cli_moment at = {.t_ns = (uint64_t)p->at.t, .event = p->at.event, .by_event = true, .has_time = true};
-    printf("\ndevice %s:", p->lane->device);
+    const cli_moment at = {
+        .t_ns = (uint64_t)p->at.t, .event = p->at.event, .by_event = p->at.event > 0, .has_time = true};
+    printf("\n%s %s:", p->lane->is_process ? "process" : "device", p->lane->device);
     if (f->used_bytes != TIDE_UNKNOWN_BYTES)
-        printf(" used %s of %s", tide_format_bytes(f->used_bytes, a, sizeof a),
-               tide_format_bytes(f->total_bytes, b, sizeof b));
+        printf(p->lane->is_process ? " resident %s, at most %s until then;" : " used %s of %s",
+               tide_format_bytes(f->used_bytes, a, sizeof a), tide_format_bytes(f->total_bytes, b, sizeof b));
     if (p->is_peak) printf(" at the peak, %s", cli_moment_place(&at, span, place, sizeof place));
     putchar('\n');
+}
+
+/// What the system counts of a process, beside what its blocks say.
+static void print_process(const instant *p) {
+    const tide_device_figures *f = &p->figures;
+    char a[24];
+    printf("  blocks       %s live", tide_format_bytes(f->allocators_bytes, a, sizeof a));
+    if (f->off_bytes > 0) printf(", %s of them not resident", tide_format_bytes(f->off_bytes, a, sizeof a));
+    if (f->unexplained_bytes == TIDE_UNKNOWN_BYTES)
+        puts("\n  the rest     not known: it was first looked at later");
+    else
+        printf("\n  the rest     %s resident beside them: code, stacks, what malloc keeps\n",
+               tide_format_bytes(f->unexplained_bytes, a, sizeof a));
 }
 
 static void print_device(const instant *p, const cli_span *span) {
     const tide_device_figures *f = &p->figures;
     char a[24];
     print_head(p, span);
+    if (p->lane->is_process) {
+        print_process(p);
+        return;
+    }
     printf("  allocators   %s", tide_format_bytes(f->allocators_bytes, a, sizeof a));
     print_parts(p, TIDE_DEVICE_ALLOCATOR);
     printf("\n  outside      %s", tide_format_bytes(f->outside_bytes, a, sizeof a));
@@ -105,6 +123,7 @@ static void device_json(tide_json_out *j, const instant *p, const cli_span *span
     const tide_device_figures *f = &p->figures;
     tide_json_open(j, NULL, '{');
     tide_json_text(j, "device", p->lane->device);
+    tide_json_bool(j, "is_process", p->lane->is_process);
     tide_json_u64(j, "samples", p->lane->n_samples);
     tide_json_i64(j, "t_ns", p->at.t);
     tide_json_u64(j, "since_begin_ns", cli_since(span, (uint64_t)p->at.t));

@@ -230,13 +230,14 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
 }
 
 char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, size_t buf_bytes) {
-    char text[32], run[32] = "";
+    char text[32], run[32] = "", event[32] = "";
     const uint64_t length = span->end_ns - span->begin_ns;
+    if (m->event > 0 || m->by_event) snprintf(event, sizeof event, ", event %" PRIu64, m->event);
     const double at = (double)m->t_ns - (double)span->begin_ns,
                  percent = length > 0 ? 100.0 * at / (double)length : 0.0;
     if (span->run_id > 0) snprintf(run, sizeof run, " of run %" PRId64, span->run_id);
-    snprintf(buf, buf_bytes, "%s from the begin (%.1f %%%s), event %" PRIu64,
-             tide_format_moment_ns(cli_since(span, m->t_ns), length, "us", text, sizeof text), percent, run, m->event);
+    snprintf(buf, buf_bytes, "%s from the begin (%.1f %%%s)%s",
+             tide_format_moment_ns(cli_since(span, m->t_ns), length, "us", text, sizeof text), percent, run, event);
     return buf;
 }
 

@@ -33,6 +33,7 @@ typedef struct tide_collector_options {
     uint64_t max_bytes;
     size_t batch_events;
     unsigned hold_back_ms; ///< as in tide_recorder_options
+    unsigned sample_ms;    ///< between two looks at what the system counts of each process; 0: none
     bool attached_late, quiet;
     /// One byte 1 is written there once feeds are taken, and it is closed; to a parent, if that cannot be, byte 2, the
     /// status as a byte, and message, place, note and hint, each with a zero behind it. -1: no process waits

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// devices: what is known of whole devices: the samples of their drivers, and what blocks and segments took of them.
-// analysis/device_memory joins the two.
+// devices: what is known of whole devices: the samples of their drivers, and what blocks and segments took of them;
+// and of whole processes: what the system counted. analysis/device_memory joins them.
 #ifndef TIDE_PROFILER_DEVICES_H
 #define TIDE_PROFILER_DEVICES_H
 
@@ -45,6 +45,25 @@ typedef struct tide_trace_taken {
 /// owned: tide_host_free; NULL when there is none. Costs what tide_trace_segments costs, then 0.5 us a block.
 tide_status tide_trace_device_takes(tide_trace *t, const tide_reading *reading, tide_trace_taken **out, size_t *n,
                                     tide_error *err) TIDE_NODISCARD;
+
+/// What the system counted of a process at a moment.
+typedef struct tide_trace_process_sample {
+    uint32_t process; ///< from 0, as events have it
+    uint64_t t_ns;
+    uint64_t resident_bytes, swapped_bytes;
+    uint64_t peak_bytes;  ///< the most that was resident until then
+    uint64_t share_bytes; ///< resident, each page by how many processes have it (PSS); TIDE_UNKNOWN_BYTES: not asked
+    uint64_t minor_faults, major_faults; ///< since it began
+} tide_trace_process_sample;
+/// The name of its program, without folders: of the first word of its command; "": not known. Cut to `bytes`.
+tide_status tide_trace_program(const tide_trace *t, uint32_t process, char *buf, size_t bytes,
+                               tide_error *err) TIDE_NODISCARD;
+/// Whether there is any. Costs a query.
+tide_status tide_trace_has_process_memory(tide_trace *t, bool *has, tide_error *err) TIDE_NODISCARD;
+/// By process and time, in each of `n_columns` equal columns of the trace's time the one with most resident bytes. *out
+/// [*n] is owned: tide_host_free; NULL when there are none. Reads them all: 1 us each.
+tide_status tide_trace_process_samples(tide_trace *t, size_t n_columns, tide_trace_process_sample **out, size_t *n,
+                                       tide_error *err) TIDE_NODISCARD;
 
 #ifdef __cplusplus
 }

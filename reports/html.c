@@ -315,9 +315,12 @@ static void add_devices(const tide_report *r, const tide_report_side *s, const c
     const char *side = !r->has_b ? "" : of[0] == 'a' ? ": A" : ": B";
     tide_text_addf(
         out,
-        "<section class=\"devices\">\n<h2>Devices over time%s</h2>\n<p class=\"mute\">What is in use of each "
+        "<section class=\"devices\">\n<h2>Devices and processes over time%s</h2>\n<p class=\"mute\">What is in use of "
+        "each "
         "device, by all processes, as its driver said now and then: between two samples what is unexplained "
-        "stays as it was. The tables of devices have the numbers of the peak.%s</p>\n",
+        "stays as it was. Of a process: what is resident, as the system counted it, of it the blocks of the program "
+        "and, unexplained, code, stacks and what malloc keeps; free is what was resident before. The tables of devices "
+        "have the numbers of the peak.%s</p>\n",
         side,
         !tide_device_is_cut(&s->device_memory)
             ? ""

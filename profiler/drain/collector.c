@@ -85,6 +85,7 @@ static tide_status open_and_collect(const tide_collector_options *opt, tide_erro
                                        .max_bytes = opt->max_bytes,
                                        .batch_events = opt->batch_events,
                                        .hold_back_ms = opt->hold_back_ms,
+                                       .sample_ms = opt->sample_ms,
                                        .attached_late = opt->attached_late,
                                        .quiet = opt->quiet};
     tide__drain *d = NULL;

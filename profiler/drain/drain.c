@@ -107,6 +107,7 @@ static bool feed_has_work(const tide__drain_feed *f) {
 
 /// Whether there is something for a transaction.
 static bool has_work(const tide__drain *d) {
+    if (tide__drain_samples_wait(d)) return true;
     for (size_t i = 0; i < d->n_feeds; i++)
         if (feed_has_work(d->feeds[i])) return true;
     return false;
@@ -223,6 +224,7 @@ static tide_status write_all(tide__drain *d, size_t *n, tide_error *err) {
     if (d->n_orphans != d->n_orphans_stored)
         TIDE_TRY(tide__store_put_meta_int(d->store, "n_orphan_frees", d->n_orphans, err));
     if (d->n_late != d->n_late_stored) TIDE_TRY(tide__store_put_meta_int(d->store, "n_late", d->n_late, err));
+    TIDE_TRY(tide__drain_write_samples(d, err));
     return write_positions(d, err);
 }
 
@@ -279,6 +281,7 @@ tide_status tide__drain_batch(tide__drain *d, size_t *n, tide_error *err) {
     if (st != TIDE_OK) return st == TIDE_ERR_BUSY ? TIDE_ERR_WRITE : st;
     d->n_orphans_stored = d->n_orphans;
     d->n_late_stored = d->n_late;
+    d->n_samples = 0;
     tide__names_written(&d->names);
     give_back(d);
     return keep_below_limit(d, err);
@@ -337,6 +340,7 @@ void tide__drain_close(tide__drain *d) {
     tide_host_free(d->feeds);
     tide_host_free(d->foreign);
     tide_host_free(d->active);
+    tide_host_free(d->samples);
     unload(d);
     tide__store_close(d->store);
     tide__drain_unlock(&d->lock);
@@ -376,6 +380,7 @@ static tide_status kept_failure(const tide__drain *d, tide_error *err) {
 static tide_status round_of(tide__drain *d, size_t *n_events, tide_error *err) {
     TIDE_TRY(check_file(d, false, err));
     TIDE_TRY(tide__drain_list(d, false, err));
+    TIDE_TRY(tide__drain_sample(d, err));
     TIDE_TRY(tide__drain_look_at_feeds(d, err));
     return has_work(d) ? tide__drain_batch(d, n_events, err) : TIDE_OK;
 }
@@ -447,14 +452,15 @@ uint64_t tide__drain_pause_ns(tide__drain *d, size_t n_events, uint64_t since_ns
     }
     // A process that begins to record waits until its feed is seen.
     const unsigned batch_ms = d->n_feeds > 0 ? d->opt.batch_ms : NO_FEED_MS;
-    const uint64_t passed = tide_now_ns() - since_ns, batch_ns = (uint64_t)batch_ms * 1000000;
-    if (passed >= batch_ns) return 0;
+    const uint64_t now = tide_now_ns(), passed = now - since_ns, batch_ns = (uint64_t)batch_ms * 1000000;
+    const bool samples = d->opt.sample_ms > 0 && d->n_feeds > 0;
+    if (passed >= batch_ns || (samples && now >= d->sample_due_ns)) return 0;
     if (nap < SHORTEST_NAP_NS) nap = SHORTEST_NAP_NS;
     *idle = has_some ? 0 : *idle + 1;
     nap = *idle < 10 ? nap << *idle : LONG_NAP_NS;
     if (nap > LONG_NAP_NS) nap = LONG_NAP_NS;
     if (nap > batch_ns - passed) nap = batch_ns - passed;
-    return nap;
+    return samples && nap > d->sample_due_ns - now ? d->sample_due_ns - now : nap;
 }
 
 // ---- the end ----

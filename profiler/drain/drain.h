@@ -21,6 +21,7 @@ typedef struct tide__drain_options {
     size_t batch_events;   ///< at most per transaction; 0: 32768
     unsigned batch_ms;     ///< at most between two transactions while events come; 0: 50
     unsigned hold_back_ms; ///< see tide_recorder_options
+    unsigned sample_ms;    ///< between two looks at what the system counts of each process; 0: none
     bool attached_late;
     bool quiet; ///< print nothing to the log
 } tide__drain_options;

@@ -58,6 +58,7 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
     for (size_t i = 0; i < f->n_rings; i++) tide_host_free(f->rings[i]);
     tide_host_free(f->rings);
     tide__drain_addresses_destroy(f->addresses);
+    tide__drain_probe_close(f->probe);
     tide_host_free(f->texts);
     tide_host_free(f->scopes);
     tide_host_free(f->runs);
@@ -110,6 +111,7 @@ static tide_status add_feed(tide__drain *d, tide__drain_feed *f, tide_error *err
     f->is_late = f->head->by_address != 0 && f->head->is_late != 0;
     if (f->head->by_address != 0) TIDE_TRY(tide__drain_addresses_make(d, f, err));
     tide__drain_clock_init(&f->clock, f->head);
+    TIDE_TRY(tide__drain_probe_open(d, f, err));
     say_taken(d, f);
     d->feeds[d->n_feeds++] = f;
     d->has_seen_feed = true;

@@ -12,6 +12,7 @@
 //     drain_address.c, drain_address_table.c  blocks that are known by their address alone
 //     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
 //     drain_usual.c  the same of some hundred events at once, as long as they are usual
+//     drain_sample.c what the system counts of each process
 //     drain_lock.c   one drain per trace
 //     drain_thread.c rounds in a thread
 #ifndef TIDE_PROFILER_DRAIN_DRAIN_INTERNAL_H
@@ -125,6 +126,8 @@ typedef struct tide__drain_ring {
     int64_t range_went; ///< bytes that the last free of a range ended
 } tide__drain_ring;
 
+typedef struct tide__drain_probe tide__drain_probe;
+
 struct tide__drain_feed {
     tide__feed_reader *reader;
     tide__feed_header *head; ///< mapped
@@ -144,6 +147,7 @@ struct tide__drain_feed {
     bool is_late;                     ///< by address, and it has blocks from before
     bool gives_times;                 ///< its program has a clock of its own, or was late: more of it may come late
     tide__drain_addresses *addresses; ///< NULL: its events say which block
+    tide__drain_probe *probe;         ///< of its process, owned; NULL: it is not looked at
     tide__drain_clock clock;
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
     int64_t *scopes; ///< [n_scopes]
@@ -171,6 +175,9 @@ struct tide__drain {
     dev_t file_dev; ///< of the trace when it was opened: it is gone when its name means another file
     ino_t file_ino;
     uint64_t looked_ns;
+    tide__process_memory *samples; ///< [n_samples] for the next transaction, owned
+    size_t n_samples, cap_samples;
+    uint64_t sample_due_ns;
 
     tide__names names;
     tide__replay replay;
@@ -235,6 +242,19 @@ tide_status tide__drain_register_process(tide__drain *d, tide__drain_feed *f, ti
 /// for the same record after an error. *bad: no producer wrote it
 tide_status tide__drain_register(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
                                  bool *bad, tide_error *err) TIDE_NODISCARD;
+
+// ---- samples of processes ----
+
+/// The process of a feed whose row is known is looked at from now on, where the options say so.
+tide_status tide__drain_probe_open(const tide__drain *d, tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
+/// Takes NULL.
+void tide__drain_probe_close(tide__drain_probe *p);
+/// Look at all processes, where that is due.
+tide_status tide__drain_sample(tide__drain *d, tide_error *err) TIDE_NODISCARD;
+/// Whether so many wait that they want a transaction of their own.
+bool tide__drain_samples_wait(const tide__drain *d);
+/// Inside a transaction. They are given up by the caller, after COMMIT.
+tide_status tide__drain_write_samples(const tide__drain *d, tide_error *err) TIDE_NODISCARD;
 
 // ---- events ----
 

@@ -25,6 +25,15 @@ static bool parse(const char *text, char *state, uint64_t *start_ticks) {
     return at != NULL && sscanf(at, "%" SCNu64, start_ticks) == 1;
 }
 
+bool tide__process_faults(const char *text, int64_t *minor, int64_t *major) {
+    const char *at = strrchr(text, ')'); // the last one ends field 2
+    for (int field = 2; at != NULL && field < 10; field++) {
+        at = strchr(at, ' ');
+        if (at != NULL) at++;
+    }
+    return at != NULL && sscanf(at, "%" SCNd64 " %*s %" SCNd64, minor, major) == 2 && *minor >= 0 && *major >= 0;
+}
+
 bool tide__process_stat(const char *path, char *state, uint64_t *start_ticks) {
     char *text;
     size_t len;

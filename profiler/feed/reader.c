@@ -433,6 +433,16 @@ bool tide__feed_reader_producer_lives(const tide__feed_reader *r) {
     return producer_is_there(r);
 }
 
+int tide__feed_reader_open_process(const tide__feed_reader *r) {
+    char path[32];
+    if (is_other_boot(r->head) || !is_same_world(r->head)) return -1;
+    snprintf(path, sizeof path, "/proc/%" PRIu32, r->head->pid);
+    const int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0 && is_running(r->head)) return folder; // looked at again: it may have been another one's
+    if (folder >= 0) close(folder);
+    return -1;
+}
+
 bool tide__feed_is_in_use(const char *path) {
     tide__feed_reader *r;
     if (tide__feed_reader_open(path, true, &r, NULL) != TIDE_OK) return false;

@@ -26,6 +26,9 @@ tide__feed_header *tide__feed_reader_head(tide__feed_reader *r);
 /// Whether events may still come: the producer lives (its lock is held and its pid is the same process) and has not
 /// closed.
 bool tide__feed_reader_producer_lives(const tide__feed_reader *r);
+/// The folder /proc/PID of the producer, open; -1: it is not in this process's view of pids, or has gone. The caller
+/// closes it.
+int tide__feed_reader_open_process(const tide__feed_reader *r);
 /// Whether a process drains the file or records into it; the caller does not have it open.
 bool tide__feed_is_in_use(const char *path);
 

@@ -8,6 +8,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "profiler/devices.h"
 #include "profiler/merge/merge_internal.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/plan_rows.h"
@@ -515,6 +516,25 @@ static tide_status copy_position(tide__merge_source *s, sqlite3_stmt *row, void 
     return tide__store_write_position(out->store, &p, err);
 }
 
+static tide_status copy_process_memory(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
+    tide__new_trace *out = ctx;
+    int64_t n[8];
+    bool good = tide__sql_number(row, 0, 1, MAX_PROCESSES - 1, &n[0]);
+    for (int i = 1; i < 8; i++)
+        good = tide__sql_int_or(row, i, 0, INT64_MAX, -1, &n[i]) && (n[i] >= 0 || i == 5) && good;
+    if (!good || tide__merge_map_get(&s->processes, n[0]) == 0) return TIDE_ERR_BAD_INPUT;
+    const int64_t t_ns = n[1] + s->shift_ns;
+    const tide__process_memory m = {.process_id = tide__merge_map_get(&s->processes, n[0]),
+                                    .t_ns = t_ns > 0 ? t_ns : 0,
+                                    .resident_bytes = n[2],
+                                    .peak_bytes = n[3],
+                                    .swapped_bytes = n[4],
+                                    .share_bytes = n[5],
+                                    .minor_faults = n[6],
+                                    .major_faults = n[7]};
+    return tide__store_write_process_memory(out->store, &m, err);
+}
+
 static tide_status copy_total(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
     tide__new_trace *out = ctx;
     int64_t process = 0, device = 0, kind = 0, n[4];
@@ -560,6 +580,13 @@ tide_status tide__merge_source_end(tide__merge_source *s, bool with_totals, tide
     TIDE_TRY(each_row(s, "position",
                       "SELECT process_id, ring, position, thread, n_lost FROM main.position ORDER BY process_id, ring",
                       copy_position, out, err));
+    bool has_samples;
+    TIDE_TRY(tide_trace_has_process_memory(s->t, &has_samples, err));
+    if (has_samples)
+        TIDE_TRY(each_row(s, "process_memory",
+                          "SELECT process_id, t_ns, resident_bytes, peak_bytes, swapped_bytes, share_bytes, "
+                          "minor_faults, major_faults FROM main.process_memory ORDER BY process_id, t_ns",
+                          copy_process_memory, out, err));
     if (with_totals)
         TIDE_TRY(each_row(s, "total",
                           "SELECT process_id, device, kind, n_allocs, n_frees, requested_bytes, freed_bytes "

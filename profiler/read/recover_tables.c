@@ -52,6 +52,7 @@ static tide_status copy_table(copied *c, const char *insert, const char *table, 
 tide_status tide__recover_processes(tide__damaged *in, tide__new_trace *out, tide_error *err) {
     static const int64_t processes[][2] = {ID, COUNT, COUNT, COUNT, {0, INT32_MAX}, {INT64_MIN, INT64_MAX}};
     static const int64_t positions[][2] = {ID, {TIDE__POSITION_LOG, INT32_MAX}, COUNT, {0, INT32_MAX}, COUNT};
+    static const int64_t samples[][2] = {ID, COUNT, COUNT, COUNT, COUNT, COUNT, COUNT, COUNT};
     static const int64_t totals[][2] = {ID,   {1, TIDE__MAX_DEVICES - 1}, {0, TIDE_N_KINDS - 1}, COUNT, COUNT, COUNT,
                                         COUNT};
     copied c = {.in = in};
@@ -71,6 +72,16 @@ tide_status tide__recover_processes(tide__damaged *in, tide__new_trace *out, tid
                         "INSERT OR IGNORE INTO position(process_id, ring, position, thread, n_lost) "
                         "VALUES(?, ?, ?, ?, ?)",
                         "position", "process_id, ring", "process_id, ring, position, thread, n_lost", false, err));
+    c.ranges = samples;
+    c.n_numbers = c.n_columns = 8;
+    c.n_required = 7;
+    TIDE_TRY(copy_table(&c,
+                        "INSERT OR IGNORE INTO process_memory(process_id, t_ns, resident_bytes, peak_bytes, "
+                        "swapped_bytes, minor_faults, major_faults, share_bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                        "process_memory", "process_id, t_ns",
+                        "process_id, t_ns, resident_bytes, peak_bytes, swapped_bytes, minor_faults, major_faults, "
+                        "share_bytes",
+                        false, err));
     c.ranges = totals;
     c.n_numbers = c.n_columns = c.n_required = 7;
     return copy_table(&c,
@@ -109,7 +120,7 @@ tide_status tide__recover_lost_rows(tide__damaged *in, tide__new_trace *out, tid
                                "INSERT OR IGNORE INTO process(id, pid, begin_ns, end_ns, how) "
                                "SELECT id, 0, ?1, ?2, 'killed' FROM (SELECT 1 AS id UNION SELECT process_id FROM run "
                                "UNION SELECT process_id FROM thread UNION SELECT process_id FROM position "
-                               "UNION SELECT process_id FROM total)",
+                               "UNION SELECT process_id FROM total UNION SELECT process_id FROM process_memory)",
                                &stmt, err));
     sqlite3_bind_int64(stmt, 1, out->first_ns);
     sqlite3_bind_int64(stmt, 2, out->last_ns);

@@ -405,8 +405,8 @@ static tide_status finish_inside(tide__store *s, pass *p, const char *reason, ti
 tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
     char *path = tide_host_strdup(tide__store_sql(s)->path);
     pass *p = tide_host_calloc(1, sizeof *p);
-    tide_status st =
-        p != NULL ? tide__store_begin(s, err) : TIDE_NO_MEMORY(err, "to finish '%s'", tide__store_sql(s)->path);
+    tide_status st = p != NULL && path != NULL ? tide__store_begin(s, err)
+                                               : TIDE_NO_MEMORY(err, "to finish '%s'", tide__store_sql(s)->path);
     if (st == TIDE_OK) {
         st = finish_inside(s, p, reason, err);
         pass_deinit(p); // no statement of it reads when the transaction ends
@@ -419,7 +419,7 @@ tide_status tide__finish(tide__store *s, const char *reason, tide_error *err) {
     }
     tide__store_close(s);
     // A reader that was in the way, and has closed since, found the store still open.
-    if (st == TIDE_OK && path != NULL) tide__sql_make_plain(path);
+    if (st == TIDE_OK) tide__sql_make_plain(path);
     tide_host_free(path);
     return st;
 }

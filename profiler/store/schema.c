@@ -127,6 +127,17 @@ static const tide__schema_item tables[] = {
                 "  problem INTEGER NOT NULL,\n"
                 "  what TEXT NOT NULL\n"
                 ") STRICT"},
+    {"process_memory", "CREATE TABLE process_memory(\n"
+                       "  process_id INTEGER NOT NULL,\n"
+                       "  t_ns INTEGER NOT NULL,\n"
+                       "  resident_bytes INTEGER NOT NULL,\n"
+                       "  peak_bytes INTEGER NOT NULL,\n"
+                       "  swapped_bytes INTEGER NOT NULL,\n"
+                       "  share_bytes INTEGER,\n"
+                       "  minor_faults INTEGER NOT NULL,\n"
+                       "  major_faults INTEGER NOT NULL,\n"
+                       "  PRIMARY KEY(process_id, t_ns)\n"
+                       ") STRICT, WITHOUT ROWID"},
     {"block", "CREATE TABLE block(\n"
               "  id INTEGER PRIMARY KEY,\n"
               "  run_id INTEGER,\n"

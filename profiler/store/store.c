@@ -389,6 +389,17 @@ tide_status tide__store_write_position(tide__store *s, const tide__position *p, 
     return RUN_NUMBERS(s, TIDE__STMT_POSITION, err, p->process_id, p->ring, p->position, p->thread, p->n_lost);
 }
 
+tide_status tide__store_write_process_memory(tide__store *s, const tide__process_memory *m, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(prepare_once(s, TIDE__STMT_PROCESS_MEMORY, &stmt, err));
+    const int64_t values[] = {m->process_id,    m->t_ns,        m->resident_bytes, m->peak_bytes,
+                              m->swapped_bytes, m->share_bytes, m->minor_faults,   m->major_faults};
+    enum { SHARE = 5 };
+    for (int i = 0; i < (int)(sizeof values / sizeof values[0]); i++) sqlite3_bind_int64(stmt, i + 1, values[i]);
+    if (m->share_bytes < 0) sqlite3_bind_null(stmt, SHARE + 1);
+    return tide__sql_run(&s->sql, stmt, err);
+}
+
 /// What a feed says may be anything; what passes 2^63 - 1 has no place in the file.
 static int64_t at_most(uint64_t n) { return n > INT64_MAX ? INT64_MAX : (int64_t)n; }
 

@@ -81,6 +81,15 @@ typedef struct tide__position {
 /// As ring: the log of the process's feed; its position counts the runs and facts that are in the file.
 enum { TIDE__POSITION_LOG = -1 };
 tide_status tide__store_write_position(tide__store *s, const tide__position *p, tide_error *err) TIDE_NODISCARD;
+/// What the system counted of a process at a moment.
+typedef struct tide__process_memory {
+    int64_t process_id, t_ns;
+    int64_t resident_bytes, peak_bytes, swapped_bytes; ///< peak: the most that was ever resident
+    int64_t share_bytes;                               ///< PSS; -1: was not asked
+    int64_t minor_faults, major_faults;                ///< since it began
+} tide__process_memory;
+tide_status tide__store_write_process_memory(tide__store *s, const tide__process_memory *m,
+                                             tide_error *err) TIDE_NODISCARD;
 tide_status tide__store_load_positions(const tide__store *s, tide__position **out, size_t *n,
                                        tide_error *err) TIDE_NODISCARD;
 /// Counts that process `process_id` made itself of (device, kind); replaces.

@@ -24,6 +24,8 @@
                  "VALUES(?, ?, ?, ?, ?)")                                                                              \
     XX(PROBLEM, "INSERT INTO problem(event_id, problem, what) VALUES(?, ?, ?)")                                        \
     XX(POSITION, "INSERT OR REPLACE INTO position(process_id, ring, position, thread, n_lost) VALUES(?, ?, ?, ?, ?)")  \
+    XX(PROCESS_MEMORY, "INSERT OR REPLACE INTO process_memory(process_id, t_ns, resident_bytes, peak_bytes, "          \
+                       "swapped_bytes, share_bytes, minor_faults, major_faults) VALUES(?, ?, ?, ?, ?, ?, ?, ?)")       \
     XX(TOTAL, "INSERT OR REPLACE INTO total(process_id, device, kind, n_allocs, n_frees, requested_bytes, "            \
               "freed_bytes) VALUES(?, ?, ?, ?, ?, ?, ?)")                                                              \
     XX(RUN_BEGIN, "UPDATE run SET first_event = ?1 + 1, begin_ns = ?2 WHERE id = ?3")                                  \

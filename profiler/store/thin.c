@@ -186,7 +186,8 @@ static tide_status drop_events(tide__store *s, int64_t last_event, uint64_t max_
         TIDE_TRY(drop_until(s, event, err));
         TIDE_TRY(projected(s, last_event, &bytes, err));
     }
-    return TIDE_OK;
+    return tide__sql_exec(
+        &s->sql, "DELETE FROM process_memory WHERE t_ns < (SELECT t_ns FROM snapshot ORDER BY event_id LIMIT 1)", err);
 }
 
 // ---- leaves ----

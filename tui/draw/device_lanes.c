@@ -7,6 +7,8 @@
 //     unexplained -              --------------------
 //     outside ~       -----------~~~~~~~~~~~~~~~~~~~~    what is there has a cell at least, so that it is seen
 //     allocators =    ====================================
+//
+// Processes that were looked at while they recorded are drawn alike: what is resident, of it blocks and the rest.
 #include <stdio.h>
 #include <string.h>
 
@@ -40,8 +42,22 @@ static void say_device(const tide_tui_scene *s, size_t i, char *buf, size_t buf_
     tide_tui_bytes(f->allocators_bytes, a, sizeof a);
     tide_tui_bytes(f->outside_bytes, o, sizeof o);
     if (f->used_bytes == TIDE_UNKNOWN_BYTES) {
-        snprintf(buf, buf_bytes, "%s: allocators %s, outside %s%s, unexplained unknown: no sample of the driver before",
-                 s->devices[i].device, a, o, largest);
+        if (s->device_memory->lanes[i].is_process)
+            snprintf(buf, buf_bytes, "%s: not looked at before", s->devices[i].device);
+        else
+            snprintf(buf, buf_bytes,
+                     "%s: allocators %s, outside %s%s, unexplained unknown: no sample of the driver before",
+                     s->devices[i].device, a, o, largest);
+        return;
+    }
+    if (s->device_memory->lanes[i].is_process) {
+        const int n = snprintf(buf, buf_bytes, "%s: %s resident, at most %s until then: blocks %s, the rest %s",
+                               s->devices[i].device, tide_tui_bytes(f->used_bytes, used, sizeof used),
+                               tide_tui_bytes(f->total_bytes, total, sizeof total), a,
+                               tide_tui_bytes(f->unexplained_bytes, u, sizeof u));
+        if (f->off_bytes > 0 && n > 0 && (size_t)n < buf_bytes)
+            snprintf(buf + n, buf_bytes - (size_t)n, "; %s of the blocks are not resident",
+                     tide_tui_bytes(f->off_bytes, off, sizeof off));
         return;
     }
     const bool is_cut = tide_device_is_cut(s->device_memory); // then the segments of before are not known
