@@ -55,22 +55,23 @@ static tide_status differs(const merger *m, const char *tensor, size_t has, size
                      m->names[has], m->names[lacks]);
 }
 
-/// Sizes of the tensor at all points into m->sizes. @return the largest through *largest
-static tide_status find_sizes(const merger *m, const tide_lifetime *item, size_t from, uint64_t *largest) {
-    *largest = 0;
+/// Sizes of the tensor at all points into m->sizes; it has the largest of them, and the bound of that point.
+static tide_status find_sizes(const merger *m, tide_lifetime *item, size_t from) {
     for (size_t k = 0; k < m->n; k++) {
         uint64_t i = 0;
         const bool there = tide_strmap_get(&m->by_name[k], item->name, &i);
         if (!there && item->role != TIDE_ROLE_SCRATCH) return differs(m, item->name, from, k);
         m->sizes[k] = there ? m->tables[k].items[i].size_bytes : 0;
-        if (m->sizes[k] > *largest) *largest = m->sizes[k];
+        if (m->sizes[k] <= item->size_bytes) continue;
+        item->size_bytes = m->sizes[k];
+        item->bound = m->tables[k].items[i].bound;
     }
     return TIDE_OK;
 }
 
 static tide_status add_item(merger *m, const tide_lifetime *from, size_t table) {
     tide_lifetime item = *from;
-    TIDE_TRY(find_sizes(m, from, table, &item.size_bytes));
+    TIDE_TRY(find_sizes(m, &item, table));
     item.alias = TIDE_ALIAS_NONE;
     item.alias_of = 0;
     item.alias_offset_bytes = 0;
