@@ -80,6 +80,32 @@ static tide_status add_item(merger *m, const tide_lifetime *from, size_t table) 
     return tide_lifetimes_add(&m->out, &item, m->err);
 }
 
+tide_status tide_lifetimes_say_extents(const tide_program *program, tide_lifetimes *lt, tide_error *err) {
+    char text[192];
+    for (size_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        if (item->value == TIDE_NO_INDEX || item->bound != NULL) continue;
+        tide_shape_format(&program->graph->values[item->value].shape, text, sizeof text);
+        item->bound = tide_host_strdup(text);
+        if (item->bound == NULL) return TIDE_NO_MEMORY(err, "for the extents of '%s'", item->name);
+    }
+    return TIDE_OK;
+}
+
+void tide_lifetimes_keep_bounds(const tide_program *program, tide_lifetimes *lt) {
+    for (size_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        bool is_one = true;
+        for (size_t k = 0; item->point_bytes != NULL && k < lt->n_points; k++)
+            is_one = is_one && item->point_bytes[k] == item->size_bytes;
+        const bool is_kept = item->value != TIDE_NO_INDEX && item->role != TIDE_ROLE_INPUT &&
+                             (!is_one || program->graph->values[item->value].is_bounded);
+        if (is_kept) continue;
+        tide_host_free(item->bound);
+        item->bound = NULL;
+    }
+}
+
 static tide_status copy_name(const merger *m, const char *from, char **to) {
     *to = tide_host_strdup(from != NULL ? from : "");
     return *to != NULL ? TIDE_OK : TIDE_NO_MEMORY(m->err, "for a table of %zu profile points", m->n);

@@ -50,10 +50,7 @@ static int by_value(const void *key, const void *item) {
 }
 
 /// What came out, for the observer: a trace has it beside the plan.
-static void tell_size(tide_context *c, uint32_t value_i) {
-    if (c->observer == NULL || c->observer->on_memory == NULL) return;
-    const tide_context_bounded *b = bsearch(&value_i, c->bounded, c->n_bounded, sizeof *c->bounded, by_value);
-    if (b == NULL || b->tensor == TIDE_NO_INDEX) return;
+static void tell(const tide_context *c, uint32_t value_i, uint32_t tensor, uint64_t room_bytes) {
     const tide_tensor *t = c->values[value_i];
     const tide_storage *s = tide_tensor_storage(t);
     const tide_block *block = s->block != NULL ? s->block : c->buffer;
@@ -63,14 +60,26 @@ static void tell_size(tide_context *c, uint32_t value_i) {
                                  .block_id = block != NULL ? block->mem.block_id : 0,
                                  .device = c->plan->device,
                                  .kind = block != NULL ? block->kind : TIDE_KIND_WORKSPACE,
-                                 .stream = b->tensor,
+                                 .stream = tensor,
                                  .requested_bytes = tide_tensor_size_bytes(t),
-                                 .reserved_bytes = b->bound_bytes,
+                                 .reserved_bytes = room_bytes,
                                  .address = (uintptr_t)c->data[value_i],
                                  .thread = tide_thread_id(),
                                  .tag = tide_shape_format(tide_tensor_shape(t), extents, sizeof extents),
                                  .scope = tide_scope_current()};
     c->observer->on_memory(c->observer->self, &e);
+}
+
+static void tell_size(const tide_context *c, uint32_t value_i) {
+    if (c->observer == NULL || c->observer->on_memory == NULL) return;
+    const tide_context_bounded *b = bsearch(&value_i, c->bounded, c->n_bounded, sizeof *c->bounded, by_value);
+    if (b != NULL && b->tensor != TIDE_NO_INDEX) tell(c, value_i, b->tensor, b->bound_bytes);
+}
+
+void tide__context_tell_sizes(const tide_context *c) {
+    if (c->observer == NULL || c->observer->on_memory == NULL) return;
+    for (size_t i = 0; i < c->n_smaller; i++)
+        tell(c, c->smaller[i].value, c->smaller[i].tensor, c->smaller[i].room_bytes);
 }
 
 tide_status tide__context_size_bounded(tide_context *c, uint32_t value_i, tide_operand *o, tide_error *err) {
@@ -94,15 +103,21 @@ void tide__context_forget_sizes(tide_context *c) { memset(c->sized, 0, graph_of(
 
 // ---- what came out ----
 
-/// Which tensors of the plan they are.
-static void find_tensors(tide_context *c) {
+tide_status tide__context_find_sizes(tide_context *c, tide_error *err) {
     const tide_memory_plan *plan = c->plan->memory;
-    for (size_t i = 0; plan != NULL && i < plan->lifetimes.n && c->n_bounded > 0; i++) {
-        const uint32_t v = tide_graph_find_value(graph_of(c), plan->lifetimes.items[i].name);
-        if (v == TIDE_NO_VALUE) continue;
-        tide_context_bounded *b = bsearch(&v, c->bounded, c->n_bounded, sizeof *c->bounded, by_value);
+    size_t cap = 0;
+    for (size_t i = 0; plan != NULL && i < plan->lifetimes.n; i++) {
+        const tide_lifetime *l = &plan->lifetimes.items[i];
+        const uint32_t v = l->bound != NULL ? tide_graph_find_value(graph_of(c), l->name) : TIDE_NO_VALUE;
+        if (v == TIDE_NO_VALUE || c->plan->needs[v].birth_step < 0 || c->plan->needs[v].dynamic) continue;
+        tide_context_bounded *b =
+            c->n_bounded > 0 ? bsearch(&v, c->bounded, c->n_bounded, sizeof *c->bounded, by_value) : NULL;
         if (b != NULL) b->tensor = (uint32_t)i;
+        if (b != NULL || c->mode == TIDE_RUN_NAIVE || c->plan->needs[v].size_bytes > l->size_bytes) continue;
+        TIDE_TRY(TIDE_GROW(&c->smaller, &cap, c->n_smaller + 1, err, "for the sizes of tensors"));
+        c->smaller[c->n_smaller++] = (tide__planned_size){v, (uint32_t)i, l->size_bytes};
     }
+    return TIDE_OK;
 }
 
 tide_status tide__context_open_bounded(tide_context *c, tide_error *err) {
@@ -121,7 +136,6 @@ tide_status tide__context_open_bounded(tide_context *c, tide_error *err) {
                                                             .is_count = b->is_count,
                                                             .bound_bytes = c->plan->needs[v].size_bytes};
     }
-    find_tensors(c);
     return TIDE_OK;
 }
 

@@ -6,7 +6,7 @@ function describe(s, i) {
   const put = (key, value) => { if (value !== '' && value !== null && value !== undefined) parts.push([key, value]); };
   put('Name', s.name(i) || '(no name)');
   put(s.axis === 'steps' ? 'Operator' : 'Scope', s.owner(i));
-  put('Made in', bodyOf(s, stepAt(s, it.begin[i])));
+  put('Made in', it.owner[i] === null ? '' : bodyOf(s, s.steps.name.indexOf(it.owner[i])));
   put('Kind', s.kindOf(i));
   put('Role', s.roleOf(i));
   put('Size', inFull(it.size_bytes[i]));
