@@ -17,12 +17,15 @@ extern "C" {
 /// What came out of an item: of a tensor in a plan's buffer in one execution, of a block as long as it lived.
 typedef struct tide_size {
     uint64_t id;         ///< of the item
-    const char *bound;   ///< at most, as the plan says it; "" not known
+    const char *bound;   ///< at most, as the plan says it; "" or NULL: it is not sized while running
     const char *extents; ///< the last of them; "" none
     uint64_t bytes;      ///< of the last; TIDE_UNKNOWN_BYTES: none came out, as of a plan
     uint64_t least_bytes, most_bytes;
     uint64_t n; ///< so often it was made; 0: never, as far as is known
 } tide_size;
+
+/// Whether it is one that is sized while running.
+static inline bool tide_size_is_bounded(const tide_size *s) { return s->bound != NULL && s->bound[0] != '\0'; }
 
 /// All of them by id. Texts are borrowed from the plan and the trace.
 typedef struct tide_sizes {

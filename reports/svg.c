@@ -335,7 +335,7 @@ static const char *when_it_ends(const tide_report_side *s, uint32_t i, char *buf
 static void add_size(const tide_report_side *s, uint32_t i, tide_text *out) {
     const tide_size x = tide_sizes_find(&s->items->sizes, tide_items_id(s->items, i));
     char bytes[24];
-    if (x.bound[0] == '\0') return;
+    if (!tide_size_is_bounded(&x)) return;
     tide_text_add(out, " at most: ");
     tide_html_add(out, x.bound);
     if (x.n == 0) return;

@@ -64,7 +64,7 @@ static void test_impossible_events_are_refused(void **state) {
     bad.kind = (tide_memory_kind)TIDE_N_KINDS;
     expect_refused(&bad, "no such memory kind");
     bad = good;
-    bad.op = (tide_memory_op)10;
+    bad.op = (tide_memory_op)11;
     expect_refused(&bad, "no such operation");
     bad = good;
     bad.requested_bytes = UINT64_MAX;

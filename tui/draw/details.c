@@ -106,7 +106,7 @@ static void add_place(fields *f, const tide_tui_scene *s) {
 static void add_bound(fields *f, const tide_tui_scene *s) {
     const tide_size *x = &s->selection.size;
     char least[TIDE_TUI_WORD], most[TIDE_TUI_WORD], now[TIDE_TUI_WORD], share[TIDE_TUI_WORD], n[TIDE_TUI_WORD];
-    if (x->bound[0] == '\0') return;
+    if (!tide_size_is_bounded(x)) return;
     add(f, "at most", "%s", x->bound);
     if (x->n == 0) return;
     add(f, "came out", "%s, %s (%s)", x->extents, tide_tui_bytes(x->bytes, now, sizeof now),

@@ -73,7 +73,7 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
         break;
     case SIZE:
         tide_tui_bytes(item->counts_bytes, size, sizeof size);
-        snprintf(buf, buf_bytes, "%s%s", item->size.bound[0] != '\0' ? "<=" : "", size);
+        snprintf(buf, buf_bytes, "%s%s", tide_size_is_bounded(&item->size) ? "<=" : "", size);
         break;
     case CAME_OUT:
         if (item->size.n > 0) tide_tui_bytes(item->size.bytes, buf, buf_bytes);
