@@ -65,11 +65,15 @@ uint32_t tide_op_types_served(const tide_op_note *note) {
 
 /// Inputs that may be float32 beside 16-bit floats: parameters that have a type of their own.
 static uint32_t own_types(const tide_op_def *def) {
-    return def == &tide_op_batch_norm ? 0x1eu : def == &tide_op_layer_norm ? 6u : def == &tide_op_rms_norm ? 2u : 0;
+    return def == &tide_op_batch_norm                                          ? 0x1eu
+           : def == &tide_op_layer_norm                                        ? 6u
+           : def == &tide_op_rms_norm || def == &tide_op_simplified_layer_norm ? 2u
+                                                                               : 0;
 }
 
 /// Outputs that stay float32: mean and deviation.
 static uint32_t stays_float(const tide_op_def *def) {
+    if (def == &tide_op_simplified_layer_norm) return 2u;
     return def == &tide_op_layer_norm || def == &tide_op_skip_layer_norm || def == &tide_op_skip_rms_norm ? 6u : 0;
 }
 
