@@ -63,9 +63,9 @@ static tide_status refuse_mask(const tide_node *node, const tide_operand *o, con
                                const tide_attend_mask *m, tide_error *err) {
     char s[192];
     tide_shape_format(&o->shape, s, sizeof s);
-    if (o->shape.rank == 4 || (o->shape.rank == 1 && o->shape.dims[0] == 3 * m->batch + 2))
-        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "%s is %s; masks of %s are not implemented", name, s,
-                            o->shape.rank == 4 ? "rank 4" : "this form");
+    if (o->shape.rank == 4)
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "%s is %s; masks of rank 4 are not implemented", name,
+                            s);
     return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT,
                         "%s is %s, must be [%lld], [%lld], [%lldx%lld] or [%lldx%lldx%lld]", name, s,
                         (long long)m->batch, (long long)(2 * m->batch), (long long)m->batch, (long long)m->total,

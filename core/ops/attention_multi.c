@@ -82,6 +82,8 @@ static tide_status read_node(const tide_node *node, const tide_operand *in, size
     if (a->scale == 0) a->scale = a->d > 0 ? (float)(1 / sqrt((double)a->d)) : 1;
     a->has_bias = has(in, n_in, BIAS);
     a->mask = (tide_attend_mask){.batch = a->batch, .seq = a->seq, .total = a->total};
+    if (has(in, n_in, MASK) && in[MASK].shape.rank == 1 && in[MASK].shape.dims[0] == 3 * a->batch + 2)
+        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED, "key_padding_mask of 3 * batch + 2 is not served");
     if (has(in, n_in, MASK)) TIDE_TRY(tide_attend_mask_read(node, &in[MASK], "key_padding_mask", &a->mask, err));
     return has(in, n_in, SCORE_BIAS) ? read_score_bias(node, &in[SCORE_BIAS], a, err) : TIDE_OK;
 }

@@ -46,14 +46,27 @@ void tide_narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n) {
 
 // ---- which nodes ----
 
+static bool is_resize(const tide_op_def *def) {
+    return def == &tide_op_resize_10 || def == &tide_op_resize_11 || def == &tide_op_upsample_7 ||
+           def == &tide_op_upsample_9;
+}
+
+/// A Resize moves elements of any type, and calculates with float32. A DequantizeLinear has the type of its scale.
+static bool takes(const tide_node *node, const tide_op_note *note, tide_dtype dtype) {
+    if (node->def == &tide_op_dequantize_linear) return false;
+    if (is_resize(node->def) && strcmp(tide_node_attr_string(node, "mode", "nearest"), "nearest") != 0) return false;
+    return (note->types >> dtype & 1) != 0;
+}
+
 void tide_op_widen(tide_node *node, const tide_graph *g) {
     const tide_op_note *note = node->def != NULL ? tide_op_note_of(node->def) : NULL;
-    if (note == NULL || note->typed_input >= node->n_inputs || node->n_inputs > MAX_OPERANDS ||
-        node->n_outputs > MAX_OPERANDS || node->inputs[note->typed_input] == TIDE_NO_VALUE)
-        return;
-    const tide_dtype dtype = g->values[node->inputs[note->typed_input]].dtype;
-    const bool takes_it = (note->types >> dtype & 1) != 0, takes_f32 = (note->types >> TIDE_F32 & 1) != 0;
-    if (!tide_is_narrow(dtype) || takes_it || !takes_f32) return;
+    if (note == NULL || node->n_inputs > MAX_OPERANDS || node->n_outputs > MAX_OPERANDS) return;
+    const bool dequantises = node->def == &tide_op_dequantize_linear;
+    const size_t typed = dequantises ? 1 : note->typed_input;
+    if (typed >= node->n_inputs || node->inputs[typed] == TIDE_NO_VALUE) return;
+    const tide_dtype dtype = g->values[node->inputs[typed]].dtype;
+    const bool takes_f32 = dequantises || (note->types >> TIDE_F32 & 1) != 0;
+    if (!tide_is_narrow(dtype) || takes(node, note, dtype) || !takes_f32) return;
     node->narrow = node->def;
     node->def = &tide_op_widened;
 }
@@ -65,6 +78,7 @@ uint32_t tide_op_types_served(const tide_op_note *note) {
 
 /// Inputs that may be float32 beside 16-bit floats: parameters that have a type of their own.
 static uint32_t own_types(const tide_op_def *def) {
+    if (is_resize(def)) return 6u; // where a part is taken, and how it is scaled
     return def == &tide_op_batch_norm                                          ? 0x1eu
            : def == &tide_op_layer_norm                                        ? 6u
            : def == &tide_op_rms_norm || def == &tide_op_simplified_layer_norm ? 2u
