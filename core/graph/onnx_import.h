@@ -16,6 +16,12 @@ typedef struct tide__onnx_scope {
     const char *prefix;                  // of the names of its nodes; "": none
 } tide__onnx_scope;
 
+/// An attribute that a function has where its call does not.
+typedef struct tide__onnx_default {
+    const Onnx__FunctionProto *function;
+    Onnx__AttributeProto *attr; // owned
+} tide__onnx_default;
+
 typedef struct tide__onnx_importer {
     const Onnx__ModelProto *model;
     const Onnx__GraphProto *proto;
@@ -28,6 +34,8 @@ typedef struct tide__onnx_importer {
     tide_strmap node_names;        // name -> 1 + index of the node of the file that owns it; 0: made up
     uint32_t *ends;                // [cap_ends] inputs, then outputs of the node at hand
     size_t cap_ends;
+    tide__onnx_default *defaults; // [n_defaults] of all functions
+    size_t n_defaults, cap_defaults;
     size_t n_twice; // values that two Constant nodes produce
     uint32_t twice; // the first of them
     tide_error *err;

@@ -82,7 +82,7 @@
     XX(roi_align, FLOATS, 0, NULL) XX(max_roi_pool, FLOATS, 0, NULL)
 
 #define NOTES_OTHERS(XX)                                                                                               \
-    XX(quantize_linear, T(F32) | T(I32), 0, "4-bit integers, 8-bit floats")                                             \
+    XX(quantize_linear, T(F32) | T(I32), 0, "4-bit integers, 8-bit floats, precision other than float32")                                             \
     XX(dequantize_linear, BYTES | T(U16) | T(I16) | T(I32), 0, "4-bit integers, 8-bit floats")                         \
     XX(dynamic_quantize_linear, F32, 0, NULL) XX(matmul_integer, BYTES, 0, NULL)                                        \
     XX(qlinear_matmul, BYTES, 0, "y_scale and y_zero_point for each row")                                               \

@@ -21,7 +21,6 @@
 #include "core/ops/quant_cuts.h"
 #include "core/ops/quant_rows.h"
 #include "core/ops/quantised.h"
-#include "core/ops/widened.h"
 
 enum { ALIGN = 64, N_BYTES = 256 };
 

@@ -10,39 +10,15 @@
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
-#include "core/ops/clones.h"
 #include "core/ops/op_list.h"
 #include "core/ops/ops.h"
 #include "core/ops/quant_cuts.h"
+#include "core/ops/quant_rows.h"
 #include "core/ops/quantised.h"
-#include "core/tensor/half.h"
 
 enum { ALIGN = 64, MAX_OPERANDS = 16 };
 
 extern const tide_op_def tide_op_widened;
-
-// ---- rows ----
-
-TIDE_CLONES static void widen_row(tide_dtype dtype, float *to, const void *from, int64_t n) {
-    const uint16_t *x = from;
-    if (dtype == TIDE_F16) {
-        for (int64_t i = 0; i < n; i++) to[i] = tide_f16_to_f32(x[i]);
-    } else {
-        for (int64_t i = 0; i < n; i++) to[i] = tide_bf16_to_f32(x[i]);
-    }
-}
-
-TIDE_CLONES static void narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n) {
-    uint16_t *y = to;
-    if (dtype == TIDE_F16) {
-        for (int64_t i = 0; i < n; i++) y[i] = tide_f32_to_f16(from[i]);
-    } else {
-        for (int64_t i = 0; i < n; i++) y[i] = tide_f32_to_bf16(from[i]);
-    }
-}
-
-void tide_widen_row(tide_dtype dtype, float *to, const void *from, int64_t n) { widen_row(dtype, to, from, n); }
-void tide_narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n) { narrow_row(dtype, to, from, n); }
 
 // ---- which nodes ----
 

@@ -20,11 +20,6 @@ extern "C" {
 /// (tide_op_note) is of `dtype` and the operator takes float32 and not that. The rule of registry.c for every node.
 void tide_op_widen(tide_node *node, const tide_graph *g);
 
-static inline bool tide_is_narrow(tide_dtype dtype) { return dtype == TIDE_F16 || dtype == TIDE_BF16; }
-/// Elements of a 16-bit float type as float32, and back.
-void tide_widen_row(tide_dtype dtype, float *to, const void *from, int64_t n);
-void tide_narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n);
-
 #ifdef __cplusplus
 }
 #endif

@@ -390,6 +390,22 @@ class Files(Case):
         many.append(onnx.function("F40", ["v"], ["w"], [node("Neg", ["v"], ["w"])]))
         self.no(onnx.write_case(self.dir / "m", graph, [], [], functions=many)[0], "calls of functions come to more than")
 
+    def test_defaults_of_functions(self):
+        """What the call leaves out the function has: numbers, a tensor, a body; what the call has is taken."""
+        shift = onnx.function("Shift", ["v"], ["w"], [node("Constant", [], ["k"], value_ints=Ref("k", 7)), node("Constant", [], ["t"], value=Ref("t", 4)),
+                                                      node("Add", ["v", "k"], ["m"]), node("Mul", ["m", "t"], ["w"])],
+                              defaults=[onnx.attribute("k", [10]), onnx.attribute("t", tensor("", INT64, [2], [2, 3]))])
+        calls = [node("Shift", ["x"], ["a"], name="plain", domain="local"), node("Shift", ["a"], ["y"], name="given", domain="local", k=[1])]
+        path, data = onnx.write_case(self.dir / "d", Graph(calls, [("x", INT64, [2])], [("y",)]), [(INT64, [2], [1, 2])],
+                                     [(INT64, [2], [46, 111])], functions=[shift])
+        self.ok("compare", path, "--reference", data, "--fill", "poison")
+        deep = onnx.attribute("k", [1])
+        for _ in range(60):
+            deep = onnx.attribute("k", Graph([onnx.message(5, deep)], [], []))
+        for default, says in ((onnx.number(8, 1), "without a name or a value"), (onnx.message(1, "k") + b"\x0a\x7f", "truncated"), (deep, "nested too deep")):
+            bad = onnx.function("Shift", ["v"], ["w"], [node("Neg", ["v"], ["w"])], defaults=[default])
+            self.no(onnx.write_case(self.dir / "b", Graph(calls, [("x", INT64, [2])], [("y",)]), [], [], functions=[bad])[0], says)
+
     def test_none_of_them(self):
         """No element, no trip, nothing carried, nothing that comes out."""
         go = node("Identity", ["go"], ["g"])
