@@ -36,8 +36,9 @@ typedef struct tide__onnx_importer {
     size_t cap_ends;
     tide__onnx_default *defaults; // [n_defaults] of all functions
     size_t n_defaults, cap_defaults;
-    size_t n_twice; // values that two Constant nodes produce
-    uint32_t twice; // the first of them
+    const Onnx__NodeProto *batch_scan; // a Scan inside of one of opset 8: it is as since opset 9
+    size_t n_twice;                    // values that two Constant nodes produce
+    uint32_t twice;                    // the first of them
     tide_error *err;
 } tide__onnx_importer;
 
@@ -79,5 +80,12 @@ tide_status tide__onnx_resolve_attr(tide__onnx_importer *im, const char *node, O
 /// Node `file_i` of the graph, a body or a function: a constant, a node, a body and its nodes, or those of a function.
 /// The error says where.
 tide_status tide__onnx_node_add(tide__onnx_importer *im, const Onnx__NodeProto *n, size_t file_i) TIDE_NODISCARD;
+
+// ---- onnx_scan.c ----
+
+/// Scan as it is since opset 9, in onnx_node.c; and one of opset 8 with its body.
+tide_status tide__onnx_add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) TIDE_NODISCARD;
+tide_status tide__onnx_add_batch_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name,
+                                      const Onnx__GraphProto *body) TIDE_NODISCARD;
 
 #endif
