@@ -36,6 +36,9 @@ typedef struct tide__onnx_importer {
     size_t cap_ends;
     tide__onnx_default *defaults; // [n_defaults] of all functions
     size_t n_defaults, cap_defaults;
+    tide_strmap sequences;            // name -> one of the following
+    struct sequence **made_sequences; // [n_made_sequences] owned
+    size_t n_made_sequences, cap_sequences;
     const Onnx__NodeProto *batch_scan; // a Scan inside of one of opset 8: it is as since opset 9
     size_t n_twice;                    // values that two Constant nodes produce
     uint32_t twice;                    // the first of them
@@ -87,5 +90,12 @@ tide_status tide__onnx_node_add(tide__onnx_importer *im, const Onnx__NodeProto *
 tide_status tide__onnx_add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) TIDE_NODISCARD;
 tide_status tide__onnx_add_batch_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name,
                                       const Onnx__GraphProto *body) TIDE_NODISCARD;
+
+// ---- onnx_sequence.c ----
+
+bool tide__onnx_is_sequence(const Onnx__NodeProto *n);
+/// What the node is without sequences. TIDE_ERR_NOT_IMPLEMENTED, TIDE_ERR_BAD_INPUT, TIDE_ERR_NOMEM.
+tide_status tide__onnx_add_sequence(tide__onnx_importer *im, const Onnx__NodeProto *n) TIDE_NODISCARD;
+void tide__onnx_free_sequences(tide__onnx_importer *im);
 
 #endif

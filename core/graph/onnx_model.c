@@ -226,6 +226,7 @@ static tide_status import_model(const Onnx__ModelProto *model, const tide__onnx_
     tide_host_free(im.ends);
     for (size_t i = 0; i < im.n_defaults; i++) tide__onnx_free(&im.defaults[i].attr->base);
     tide_host_free(im.defaults);
+    tide__onnx_free_sequences(&im);
     if (st == TIDE_OK) {
         *out = im.g;
     } else {

@@ -452,6 +452,7 @@ static tide_status pick_name(tide__onnx_importer *im, const Onnx__NodeProto *n, 
 static tide_status add_real_node(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) {
     const Onnx__FunctionProto *f = find_function(im, n);
     if (f != NULL) return add_call(im, n, name, f);
+    if (tide__onnx_is_sequence(n)) return tide__onnx_add_sequence(im, n);
     if (tide__onnx_domain(n->domain)[0] == '\0') {
         if (strcmp(n->op_type, "If") == 0) return add_if(im, n, name);
         if (strcmp(n->op_type, "Loop") == 0) return add_loop(im, n, name);
