@@ -86,10 +86,11 @@ tide_status tide__onnx_node_add(tide__onnx_importer *im, const Onnx__NodeProto *
 
 // ---- onnx_scan.c ----
 
-/// Scan as it is since opset 9, in onnx_node.c; and one of opset 8 with its body.
-tide_status tide__onnx_add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) TIDE_NODISCARD;
+/// Adds a Scan as it is since opset 9.
+typedef tide_status (*tide__onnx_scan_adder)(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name);
+/// One of opset 8 with its body, by way of `add`.
 tide_status tide__onnx_add_batch_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name,
-                                      const Onnx__GraphProto *body) TIDE_NODISCARD;
+                                      const Onnx__GraphProto *body, tide__onnx_scan_adder add) TIDE_NODISCARD;
 
 // ---- onnx_sequence.c ----
 

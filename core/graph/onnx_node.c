@@ -303,7 +303,7 @@ static tide_status add_loop(tide__onnx_importer *im, const Onnx__NodeProto *n, c
     return open_loop(im, &b, 2 + b.region.n_carried, tide_region_iteration(&b.region) + 2);
 }
 
-tide_status tide__onnx_add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) {
+static tide_status add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) {
     body b = {.node = n, .name = name, .region = {.kind = TIDE_REGION_SCAN}};
     int64_t n_items = 0;
     TIDE_TRY(find_body(im, n, "body", &b.proto));
@@ -326,9 +326,9 @@ static tide_status add_any_scan(tide__onnx_importer *im, const Onnx__NodeProto *
     const Onnx__GraphProto *proto;
     int opset;
     TIDE_TRY(opset_of(im, n, &opset));
-    if (opset >= 9 || n == im->batch_scan) return tide__onnx_add_scan(im, n, name);
+    if (opset >= 9 || n == im->batch_scan) return add_scan(im, n, name);
     TIDE_TRY(find_body(im, n, "body", &proto));
-    return tide__onnx_add_batch_scan(im, n, name, proto);
+    return tide__onnx_add_batch_scan(im, n, name, proto, add_scan);
 }
 
 // ---- functions of the file ----

@@ -115,7 +115,7 @@ static void make_outer(batch_scan *s, const Onnx__NodeProto *n) {
 }
 
 tide_status tide__onnx_add_batch_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name,
-                                      const Onnx__GraphProto *body) {
+                                      const Onnx__GraphProto *body, tide__onnx_scan_adder add) {
     if (n->n_input < 2 || attr_of(n, "num_scan_inputs") == NULL)
         return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "Scan of opset 8 has %zu inputs and %s num_scan_inputs",
                          n->n_input, attr_of(n, "num_scan_inputs") == NULL ? "no" : "a");
@@ -129,7 +129,7 @@ tide_status tide__onnx_add_batch_scan(tide__onnx_importer *im, const Onnx__NodeP
         make_inner(&s, n);
         make_outer(&s, n);
         im->batch_scan = &s.inner;
-        st = tide__onnx_add_scan(im, &s.outer, name);
+        st = add(im, &s.outer, name);
         im->batch_scan = before;
     }
     deinit(&s);
