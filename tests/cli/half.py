@@ -52,6 +52,12 @@ class Half(Case):
                     self.check(dtype, [node("Gemm", ["a", "b", "c"], ["g"], name="gemm"), node("Relu", ["g"], ["y"], name="relu")],
                                [("a", [m, k], a)], [("b", [k, n], b), ("c", [n], c)], [("y", [m, n], z)])
 
+    def test_results_are_rounded_once_to_nearest(self):
+        """2048 and 3 are, their sum is not: the even neighbour of the two that are as near, as Python's own packing has it."""
+        for a, y in (([2048.0, 3.0], 2052.0), ([2048.0, 1.0], 2048.0), ([65504.0, 15.0], 65504.0)):
+            self.assertEqual(struct.pack("<e", sum(a)), struct.pack("<e", y))
+            self.check(HALF, [node("MatMul", ["a", "b"], ["y"], name="product")], [("a", [1, 2], a)], [("b", [2, 1], [1.0, 1.0])], [("y", [1, 1], [y])])
+
     def test_windows(self):
         """A convolution with its bias, and both pools, counted here."""
         rng = random.Random(4)
