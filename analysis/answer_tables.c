@@ -464,6 +464,7 @@ const tide_item_facts *tide_table_item_row(const tide_items *items, uint32_t i, 
                            .open_ended = tide_items_is_open_ended(items, i),
                            .place = items->place != NULL ? items->place[i] : TIDE_NO_OFFSET,
                            .pool = TIDE_NO_POOL,
-                           .alias_of = TIDE_NO_ITEM};
+                           .alias_of = TIDE_NO_ITEM,
+                           .size = tide_sizes_find(&items->sizes, tide_items_id(items, i))};
     return x;
 }

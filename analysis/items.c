@@ -205,6 +205,7 @@ void tide_items_deinit(tide_items *items) {
     unpack(items);
     tide_host_free(items->place);
     tide_host_free(items->sites);
+    tide_sizes_deinit(&items->sizes);
     tide_host_free(items->shapes);
     if (in != NULL) {
         for (size_t i = 0; i < in->n_pages; i++) tide_host_free(in->pages[i]);

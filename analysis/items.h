@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "analysis/item_fill.h"
+#include "analysis/sizes.h"
 #include "profiler/executions.h"
 
 #ifdef __cplusplus
@@ -105,7 +106,8 @@ typedef struct tide_items {
     size_t n_sites;
     tide_item_shape *shapes; ///< [n_shapes], texts owned
     size_t n_shapes;
-    void *inside; ///< owned: texts, indexes
+    tide_sizes sizes; ///< of those that are sized while running; texts owned
+    void *inside;     ///< owned: texts, indexes
 } tide_items;
 
 /// One item in full. Texts are borrowed from the items.
@@ -119,6 +121,7 @@ typedef struct tide_item_facts {
     uint64_t place;    ///< TIDE_NO_OFFSET: none, or not kept
     int32_t pool;      ///< TIDE_NO_POOL: none
     uint32_t alias_of; ///< item that it lies in; TIDE_NO_ITEM
+    tide_size size;    ///< what came out of it, where it is sized while running; bound "": it is not
 } tide_item_facts;
 
 /// Called now and then while long work runs; false cancels it (TIDE_ERR_CANCELLED). May be NULL.

@@ -81,10 +81,28 @@ static tide_status add_plan_tensors(tide__items_builder *b, const tide_memory_pl
     return TIDE_OK;
 }
 
+/// Texts of the plan and the trace become the items' own.
+static tide_status own_texts(tide__items_builder *b, tide_sizes *s) {
+    const char *bound = NULL, *bound_copy = NULL;
+    for (size_t i = 0; i < s->n; i++) {
+        tide_size *x = &s->items[i];
+        if (x->bound != bound) {
+            bound = x->bound;
+            bound_copy = tide__items_text(b, bound);
+        }
+        x->bound = bound_copy;
+        x->extents = tide__items_text(b, x->extents);
+        if (x->bound == NULL || x->extents == NULL) return TIDE_ERR_NOMEM;
+    }
+    return TIDE_OK;
+}
+
 tide_status tide_items_of_plan(const tide_memory_plan *plan, tide_items *out, tide_error *err) {
     tide__items_builder b;
     tide_status st = tide__items_start(&b, plan->lifetimes.n, 0, plan->lifetimes.n_steps);
     if (st == TIDE_OK) st = add_plan_tensors(&b, plan);
+    if (st == TIDE_OK) st = tide_sizes_of_plan(plan, &b.items.sizes, NULL);
+    if (st == TIDE_OK) st = own_texts(&b, &b.items.sizes);
     if (st == TIDE_OK) st = tide__items_finish(&b, NULL, out);
     tide__items_abandon(&b);
     if (st == TIDE_ERR_OVERFLOW) return TIDE_FAIL(err, st, "the plan has too many tensors to be shown");
@@ -297,6 +315,14 @@ static tide_status add_tensors(loader *l) {
     return TIDE_OK;
 }
 
+// ---- sizes ----
+
+static tide_status add_sizes(loader *l, int64_t run_id, tide_error *err) {
+    tide_sizes *sizes = &l->b.items.sizes;
+    TIDE_TRY(tide_sizes_of_trace(l->trace, run_id, &l->planned, l->run.plan, sizes, err));
+    return own_texts(&l->b, sizes) == TIDE_OK ? TIDE_OK : TIDE_NO_MEMORY(err, "for the sizes of a trace");
+}
+
 // ---- all of it ----
 
 /// How many there can be at most: every block of the file, or every alloc of the events when the file has no count.
@@ -326,6 +352,7 @@ static tide_status load(loader *l, int64_t run_id, tide_items *out, tide_error *
     l->none = text_of(l, 0);
     tide_status st = l->none != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for blocks");
     if (st == TIDE_OK) st = tide_trace_each_block(l->trace, run_id, on_blocks, l, err);
+    if (st == TIDE_OK) st = add_sizes(l, run_id, err);
     TIDE_TRY(st);
     st = add_tensors(l);
     if (st == TIDE_OK) st = tide__items_finish(&l->b, l->progress, out);

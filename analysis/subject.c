@@ -98,6 +98,9 @@ static tide_status make_title(tide_subject *s, tide_error *err) {
 // ---- what both have ----
 
 static void take_plan(tide_subject_facts *f, const tide_memory_plan *plan) {
+    f->n_bounded = 0;
+    for (size_t i = 0; plan != NULL && i < plan->lifetimes.n; i++)
+        f->n_bounded += plan->lifetimes.items[i].bound != NULL;
     f->plan = plan;
     f->has_plan = plan != NULL;
     f->plan_bytes = plan != NULL ? plan->bytes : 0;
@@ -402,7 +405,8 @@ static tide_status trace_facts(tide_subject *s, int64_t run_id, tide_error *err)
 /// What the trace knows of its executions grows with it.
 static void forget_planned(tide_subject *s) {
     tide__planned_runs_deinit(&s->planned);
-    s->has_planned = false;
+    tide_sizes_deinit(&s->sizes);
+    s->has_planned = s->has_sizes = false;
 }
 
 static void forget_live(tide_subject *s) {
@@ -547,6 +551,21 @@ tide_status tide__subject_planned(tide_subject *s, const tide__planned_runs **ou
     return TIDE_OK;
 }
 
+tide_status tide__subject_sizes(tide_subject *s, const tide_sizes **out, tide_error *err) {
+    const tide_items *items = tide_subject_items(s);
+    *out = items != NULL ? &items->sizes : &s->sizes;
+    if (items != NULL || s->has_sizes) return TIDE_OK;
+    const tide__planned_runs *planned;
+    if (s->trace == NULL) {
+        TIDE_TRY(tide_sizes_of_plan(s->plan, &s->sizes, err));
+    } else {
+        TIDE_TRY(tide__subject_planned(s, &planned, err));
+        TIDE_TRY(tide_sizes_of_trace(s->trace, s->facts.run_id, planned, s->run.plan, &s->sizes, err));
+    }
+    s->has_sizes = true;
+    return TIDE_OK;
+}
+
 tide_status tide__subject_plan_of(tide_subject *s, uint64_t id, const tide_memory_plan **out, tide_error *err) {
     *out = tide__subject_plan(s);
     if (!tide_id_is_planned(id) || s->trace == NULL) return TIDE_OK;
@@ -582,7 +601,8 @@ tide_status tide_subject_item(tide_subject *s, uint32_t item, tide_item_facts *o
                              .open_ended = tide_items_is_open_ended(it, item),
                              .place = it->place != NULL ? it->place[item] : TIDE_NO_OFFSET,
                              .pool = TIDE_NO_POOL,
-                             .alias_of = TIDE_NO_ITEM};
+                             .alias_of = TIDE_NO_ITEM,
+                             .size = tide_sizes_find(&it->sizes, tide_items_id(it, item))};
     const tide_memory_plan *plan;
     const uint64_t tensor = tide_planned_tensor(out->id);
     TIDE_TRY(tide__subject_plan_of(s, out->id, &plan, err));

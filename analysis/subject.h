@@ -46,6 +46,8 @@ typedef struct tide_subject_facts {
     bool has_plan;
     uint64_t plan_bytes, naive_bytes, lower_bound_bytes, proved_bytes; ///< with has_plan, of the planned buffers
     bool proven;
+    size_t n_bounded;   ///< of a plan, also of a run's: tensors that are sized while running and have a place with room
+                        ///< for the most that they can be; every figure counts that room
     size_t n_dynamic;   ///< of a plan: tensors that are sized while running, which none of these figures counts; 0 of a
                         ///< trace, where they are blocks like others
     tide_levels levels; ///< where plan and bound stand beside the curve
@@ -174,6 +176,7 @@ typedef struct tide_live_item {
     int64_t begin;         ///< where it was born
     bool free_requested;   ///< given up by its owner, still held
     bool is_unused;        ///< the bytes of a plan's buffer that no tensor uses; `id` is the buffer's block
+    tide_size size;        ///< what came out of it, where it is sized while running; bound "": it is not
 } tide_live_item;
 typedef struct tide_live_items {
     tide_moment at;

@@ -47,6 +47,8 @@ struct tide_subject {
     size_t n_devices;
     tide__planned_runs planned; ///< executions in plans' buffers; made when they are asked for
     bool has_planned;
+    tide_sizes sizes; ///< of what is sized while running; made when they are asked for without items
+    bool has_sizes;
     tide_plan_live live; ///< of the plan; made when it is asked for
     bool has_live;
     tide__plan_pools pools; ///< of the plan; made when they are asked for
@@ -69,6 +71,8 @@ const char *tide__subject_device(const tide_subject *s, tide_device device);
 
 /// Executions of the subject's run, or of all runs, that lie in plans' buffers. Of a trace.
 tide_status tide__subject_planned(tide_subject *s, const tide__planned_runs **out, tide_error *err) TIDE_NODISCARD;
+/// What came out of items that are sized while running.
+tide_status tide__subject_sizes(tide_subject *s, const tide_sizes **out, tide_error *err) TIDE_NODISCARD;
 /// The plan that the planned tensor with this number is of; NULL: none.
 tide_status tide__subject_plan_of(tide_subject *s, uint64_t id, const tide_memory_plan **out,
                                   tide_error *err) TIDE_NODISCARD;

@@ -170,7 +170,11 @@ static tide_status live_of_trace(tide_subject *s, tide_moment at, tide_live_item
 }
 
 tide_status tide_subject_live(tide_subject *s, tide_moment at, tide_live_items *out, tide_error *err) {
-    return s->trace != NULL ? live_of_trace(s, at, out, err) : live_of_plan(s, at, out, err);
+    const tide_sizes *sizes;
+    TIDE_TRY(tide__subject_sizes(s, &sizes, err));
+    TIDE_TRY(s->trace != NULL ? live_of_trace(s, at, out, err) : live_of_plan(s, at, out, err));
+    for (size_t i = 0; i < out->n; i++) out->items[i].size = tide_sizes_find(sizes, out->items[i].id);
+    return TIDE_OK;
 }
 
 // ---- changes ----

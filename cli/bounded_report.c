@@ -46,7 +46,14 @@ tide_status cli_bounded_add(cli_bounded_list *list, const tide_context *c, tide_
         if (st != TIDE_OK) cli_bounded_deinit(list);
         return st;
     }
-    for (size_t i = 0; i < n && i < list->n; i++) merge(&list->items[i].facts, &of[i]);
+    // Of another size some may have one size there, and are not in its list.
+    for (size_t i = 0, k = 0; i < n; i++) {
+        while (k < list->n && strcmp(list->items[k].name, of[i].name) != 0) k++;
+        if (k == list->n)
+            k = 0;
+        else
+            merge(&list->items[k].facts, &of[i]);
+    }
     return TIDE_OK;
 }
 

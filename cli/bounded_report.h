@@ -17,7 +17,8 @@ typedef struct cli_bounded_list {
     size_t n;
 } cli_bounded_list;
 
-/// Add what came out in one context; all are of one program. TIDE_ERR_NOMEM: the list is as it was.
+/// Add what came out in one context; all are of one program, or of one at several sizes, the largest first.
+/// TIDE_ERR_NOMEM: the list is as it was.
 tide_status cli_bounded_add(cli_bounded_list *list, const tide_context *c, tide_error *err) TIDE_NODISCARD;
 void cli_bounded_deinit(cli_bounded_list *list);
 /// As a table: those with the largest bounds; nothing where there are none.

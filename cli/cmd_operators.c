@@ -66,7 +66,7 @@ static void add_types(tide_cell *out, uint32_t types) {
 static void get_types(const void *row, tide_cell *out) {
     const tide_op_note *note = tide_op_note_of(def_of(row));
     out->buf[0] = '\0';
-    add_types(out, note != NULL ? note->types : 0);
+    add_types(out, note != NULL ? tide_op_types_served(note) : 0);
     tide_cell_text(out, out->buf);
 }
 
@@ -84,7 +84,7 @@ static void get_type_words(const void *row, tide_cell *out) {
                   {"integers", INTEGERS},
                   {"unsigned", UNSIGNED}};
     const tide_op_note *note = tide_op_note_of(def_of(row));
-    uint32_t left = note != NULL ? note->types : 0;
+    uint32_t left = note != NULL ? tide_op_types_served(note) : 0;
     out->buf[0] = '\0';
     for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
         if ((left & groups[g].types) != groups[g].types) continue;

@@ -470,7 +470,8 @@ static tide_status decode(job *j, cli_decode_result *out, tide_error *err) {
     out->page_tokens = j->spec->page_tokens;
     TIDE_TRY(TIDE_NEW(&out->steps, j->spec->n_tokens, err, "for %zu steps", j->spec->n_tokens));
     TIDE_TRY(make_all(j, err));
-    return run_steps(j, out, err);
+    TIDE_TRY(run_steps(j, out, err));
+    return cli_bounded_add(&out->session.bounded, j->context, err);
 }
 
 tide_status cli_decode_run(cli_session *s, const cli_decode_spec *spec, cli_decode_result *out, tide_error *err) {

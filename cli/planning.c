@@ -233,6 +233,7 @@ static tide_status follow_base(const profile_work *f, const tide_lifetimes *base
     tide_status st =
         tide_program_follow(*out, base->step_names, base->n_step_names, base->recomputed, base->n_recomputed, err);
     if (st == TIDE_OK) st = tide_liveness(*out, passes.align_bytes, &f->tables[k], err);
+    if (st == TIDE_OK) st = tide_lifetimes_say_extents(*out, &f->tables[k], err);
     if (st == TIDE_OK) return st;
     tide_program_unref(*out);
     *out = NULL;
@@ -258,6 +259,7 @@ static tide_status merge_points(profile_work *f, const tide_program *program, ti
     const tide_pass_options passes = cli_pass_options(f->p);
     tide_lifetimes merged;
     TIDE_TRY(tide_lifetimes_merge_points(f->tables, (const char *const *)f->names, f->n_points, f->base, &merged, err));
+    tide_lifetimes_keep_bounds(program, &merged);
     // Removes the empty entry of the base from the list.
     f->facts[f->base] = f->facts[f->n_points - 1];
     f->facts[f->n_points - 1] = (tide_alias_facts){0};

@@ -195,6 +195,17 @@ static tide_status run_all(sizes *w, tide_error *err) {
     return TIDE_OK;
 }
 
+/// What came out of tensors that are sized while running, over all sizes: each has a context of its own, which is the
+/// present one once its inputs are set.
+static tide_status list_bounded(sizes *w, tide_error *err) {
+    for (size_t i = 0; i < w->out->n; i++) { // the largest first: the list has its bounds
+        const size_t k = i == 0 ? w->largest : i <= w->largest ? i - 1 : i;
+        TIDE_TRY(tide_shape_engine_set_inputs(w->engine, &w->inputs[k * w->n_inputs], w->n_inputs, err));
+        TIDE_TRY(cli_bounded_add(&w->out->session.bounded, tide_shape_engine_context(w->engine), err));
+    }
+    return TIDE_OK;
+}
+
 static tide_status run_engine(sizes *w, const cli_session_spec *spec, tide_error *err) {
     const tide_shape_engine_options opt = {.build = build,
                                            .build_ctx = w,
@@ -208,7 +219,8 @@ static tide_status run_engine(sizes *w, const cli_session_spec *spec, tide_error
     TIDE_TRY(make_inputs(w, spec, err));
     TIDE_TRY(TIDE_NEW(&w->times, w->out->n * w->spec->runs + 1, err, "for times"));
     TIDE_TRY(tide_shape_engine_create(&opt, &w->engine, err));
-    return run_all(w, err);
+    TIDE_TRY(run_all(w, err));
+    return list_bounded(w, err);
 }
 
 static tide_status name_sizes(sizes *w, tide_error *err) {

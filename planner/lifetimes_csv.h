@@ -23,7 +23,8 @@
     XX(PERSISTENT, "persistent")                                                                                       \
     XX(ALIAS, "alias")                                                                                                 \
     XX(ALIAS_KIND, "alias_kind")                                                                                       \
-    XX(APART, "apart")
+    XX(APART, "apart")                                                                                                 \
+    XX(BOUND, "bound") /* the most extents of a tensor that is sized while running */
 typedef enum tide_csv_column {
 #define XX(name, head) TIDE_CSV_COLUMN_##name,
     TIDE_CSV_COLUMN_MAP(XX)

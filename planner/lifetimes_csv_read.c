@@ -420,6 +420,13 @@ static tide_status add_item(csv *c, row *r) {
     return note_alias(c, r, index);
 }
 
+static tide_status read_bound(csv *c, row *r) {
+    if (!given(r, TIDE_CSV_COLUMN_BOUND)) return TIDE_OK;
+    const csv_field f = r->fields[TIDE_CSV_COLUMN_BOUND];
+    r->item.bound = tide_host_strndup(f.text, f.len);
+    return r->item.bound != NULL ? TIDE_OK : TIDE_NO_MEMORY(c->err, "to read %s", c->scan.path);
+}
+
 static tide_status read_named(csv *c, row *r) {
     TIDE_TRY(read_numbers(c, r));
     TIDE_TRY(read_words(c, r));
@@ -427,8 +434,10 @@ static tide_status read_named(csv *c, row *r) {
     const int64_t shift = c->has[TIDE_CSV_COLUMN_LAST] ? 1 : 0;
     if (given(r, TIDE_CSV_COLUMN_GAPS))
         TIDE_TRY(read_gaps(&c->scan, r->fields[TIDE_CSV_COLUMN_GAPS], shift, &r->item.gaps, &r->item.n_gaps));
-    const tide_status st = add_item(c, r);
-    tide_host_free(r->item.gaps); // the table has its copy
+    tide_status st = read_bound(c, r);
+    if (st == TIDE_OK) st = add_item(c, r);
+    tide_host_free(r->item.gaps); // the table has its copies
+    tide_host_free(r->item.bound);
     return st;
 }
 

@@ -33,10 +33,12 @@ static const char *fault_of_name(const char *name) {
     return NULL;
 }
 
-/// CSV of this form has no quoting: TIDE_ERR_INVALID naming a tensor whose name would not survive the reader.
+/// CSV of this form has no quoting: TIDE_ERR_INVALID naming a tensor whose name or bound would not survive the reader.
 static tide_status check_names(const tide_lifetimes *lt, tide_error *err) {
     for (size_t i = 0; i < lt->n; i++) {
         const char *fault = fault_of_name(lt->items[i].name);
+        if (fault == NULL && lt->items[i].bound != NULL && fault_of_name(lt->items[i].bound) != NULL)
+            fault = "its bound has a comma, a line break, a quote or a blank that no CSV keeps";
         if (fault == NULL) continue;
         const tide_status st =
             TIDE_FAIL(err, TIDE_ERR_INVALID, "tensor '%s' cannot be listed in a CSV: %s", lt->items[i].name, fault);
@@ -82,6 +84,7 @@ static void note_columns(writer *w) {
         w->has[TIDE_CSV_COLUMN_ALIAS] |= item->alias != TIDE_ALIAS_NONE;
         w->has[TIDE_CSV_COLUMN_ALIAS_KIND] |= item->alias != TIDE_ALIAS_NONE && item->alias != TIDE_ALIAS_GIVEN;
         w->has[TIDE_CSV_COLUMN_APART] |= item->apart_set != 0;
+        w->has[TIDE_CSV_COLUMN_BOUND] |= item->bound != NULL;
     }
 }
 
@@ -151,6 +154,9 @@ static void add_cell(const writer *w, tide_csv_column column, size_t i) {
         break;
     case TIDE_CSV_COLUMN_APART:
         if (item->apart_set != 0) tide_text_addf(out, "%" PRIu32, item->apart_set);
+        break;
+    case TIDE_CSV_COLUMN_BOUND:
+        if (item->bound != NULL) tide_text_add(out, item->bound);
         break;
     case TIDE_CSV_COLUMN_LAST:
     case TIDE_CSV_COLUMN_HINT:

@@ -221,10 +221,19 @@ static tide_status read_points(tide_json_reader *r, const json_t *t, size_t n_po
                item->size_bytes, largest);
 }
 
+static tide_status read_bound(tide_json_reader *r, const json_t *t, tide_lifetime *item) {
+    const char *bound;
+    if (!tide_json_has(t, "bound")) return TIDE_OK;
+    TIDE_TRY(tide_json_get_text(r, t, "bound", &bound));
+    item->bound = tide_host_strdup(bound);
+    return item->bound != NULL ? TIDE_OK : TIDE_NO_MEMORY(r->err, "to read %s", r->path);
+}
+
 static tide_status read_keys(tide_json_reader *r, const json_t *t, size_t n_points, tide_lifetime *item) {
     TIDE_TRY(read_numbers(r, t, item));
     TIDE_TRY(read_words(r, t, item));
     TIDE_TRY(read_gaps(r, t, item));
+    TIDE_TRY(read_bound(r, t, item));
     return read_points(r, t, n_points, item);
 }
 
@@ -244,6 +253,7 @@ static tide_status read_tensor(tide_json_reader *r, const json_t *t, tide_lifeti
     tide_host_free(item.name);
     tide_host_free(item.gaps);
     tide_host_free(item.point_bytes);
+    tide_host_free(item.bound);
     return st;
 }
 
@@ -406,6 +416,7 @@ void tide__lifetimes_json_add_tensor(tide_json_out *j, const tide_lifetimes *lt,
     if (item->apart_set != 0) tide_json_u64(j, "apart", item->apart_set);
     if (item->unrounded) tide_json_bool(j, "unrounded", true);
     add_point_bytes(j, lt, item);
+    if (item->bound != NULL) tide_json_text(j, "bound", item->bound);
 }
 
 // ---- the document ----

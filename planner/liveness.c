@@ -5,6 +5,8 @@
 // Time is the index of a step in the order of execution. A tensor lives in the half-open interval
 // [step that makes it, last step that reads it + 1); one that is never read lives through the step that makes it.
 // Graph inputs, graph outputs and weights live through all steps and are never reused (S23-6, X-5).
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/assert.h"
@@ -100,10 +102,25 @@ static uint64_t value_align(const analysis *a, const tide_value *value) {
     return element > a->align_bytes && tide_is_pow2(element) ? element : a->align_bytes;
 }
 
+/// The most that a value can be which is sized while running, as text of the caller's; *out NULL: its size is known.
+static tide_status bound_of(const tide_value *value, char **out, tide_error *err) {
+    char text[192];
+    *out = NULL;
+    if (!value->is_bounded) return TIDE_OK;
+    if (value->bound->is_count)
+        snprintf(text, sizeof text, "%" PRId64 " elements", value->bound->most.dims[0]);
+    else
+        tide_shape_format(&value->bound->most, text, sizeof text);
+    *out = tide_host_strdup(text);
+    return *out != NULL ? TIDE_OK : TIDE_NO_MEMORY(err, "for the bound of '%s'", value->name);
+}
+
 // ---- items ----
 
-static tide_status add_item(analysis *a, const tide_lifetime *item, tide_error *err) {
+static tide_status add_item(analysis *a, tide_lifetime *item, tide_error *err) {
+    if (item->value != TIDE_NO_INDEX) TIDE_TRY(bound_of(&a->graph->values[item->value], &item->bound, err));
     const tide_status st = tide_lifetimes_add(&a->out, item, err);
+    tide_host_free(item->bound);
     // The shape was given by the file: a size that cannot be rounded up is too large, not a wrong argument.
     if (st != TIDE_ERR_INVALID) return st;
     return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "tensor '%s' of %llu bytes is too large to be planned", item->name,
@@ -184,18 +201,18 @@ static tide_status add_scratch(analysis *a, uint32_t step, tide_error *err) {
     tide_text name = {0};
     tide_status st = make_name(a, node_at(a, step)->name, "scratch", &name, err);
     if (st == TIDE_OK) {
-        const tide_lifetime item = {.name = name.data,
-                                    .size_bytes = s->kernel.workspace_bytes,
-                                    .align_bytes =
-                                        a->align_bytes > TIDE_WORKSPACE_ALIGN ? a->align_bytes : TIDE_WORKSPACE_ALIGN,
-                                    .begin_step = step,
-                                    .end_step = (int64_t)step + 1,
-                                    .kind = TIDE_KIND_WORKSPACE,
-                                    .device = TIDE_CPU,
-                                    .role = TIDE_ROLE_SCRATCH,
-                                    .node = s->node,
-                                    .port = TIDE_NO_INDEX,
-                                    .value = TIDE_NO_INDEX};
+        tide_lifetime item = {.name = name.data,
+                              .size_bytes = s->kernel.workspace_bytes,
+                              .align_bytes =
+                                  a->align_bytes > TIDE_WORKSPACE_ALIGN ? a->align_bytes : TIDE_WORKSPACE_ALIGN,
+                              .begin_step = step,
+                              .end_step = (int64_t)step + 1,
+                              .kind = TIDE_KIND_WORKSPACE,
+                              .device = TIDE_CPU,
+                              .role = TIDE_ROLE_SCRATCH,
+                              .node = s->node,
+                              .port = TIDE_NO_INDEX,
+                              .value = TIDE_NO_INDEX};
         st = add_item(a, &item, err);
     }
     tide_text_deinit(&name);

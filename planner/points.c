@@ -55,28 +55,55 @@ static tide_status differs(const merger *m, const char *tensor, size_t has, size
                      m->names[has], m->names[lacks]);
 }
 
-/// Sizes of the tensor at all points into m->sizes. @return the largest through *largest
-static tide_status find_sizes(const merger *m, const tide_lifetime *item, size_t from, uint64_t *largest) {
-    *largest = 0;
+/// Sizes of the tensor at all points into m->sizes; it has the largest of them, and the bound of that point.
+static tide_status find_sizes(const merger *m, tide_lifetime *item, size_t from) {
     for (size_t k = 0; k < m->n; k++) {
         uint64_t i = 0;
         const bool there = tide_strmap_get(&m->by_name[k], item->name, &i);
         if (!there && item->role != TIDE_ROLE_SCRATCH) return differs(m, item->name, from, k);
         m->sizes[k] = there ? m->tables[k].items[i].size_bytes : 0;
-        if (m->sizes[k] > *largest) *largest = m->sizes[k];
+        if (m->sizes[k] <= item->size_bytes) continue;
+        item->size_bytes = m->sizes[k];
+        item->bound = m->tables[k].items[i].bound;
     }
     return TIDE_OK;
 }
 
 static tide_status add_item(merger *m, const tide_lifetime *from, size_t table) {
     tide_lifetime item = *from;
-    TIDE_TRY(find_sizes(m, from, table, &item.size_bytes));
+    TIDE_TRY(find_sizes(m, &item, table));
     item.alias = TIDE_ALIAS_NONE;
     item.alias_of = 0;
     item.alias_offset_bytes = 0;
     item.point_bytes = m->sizes;
     TIDE_ASSERT(item.size_bytes >= from->size_bytes && m->out.n_points == m->n);
     return tide_lifetimes_add(&m->out, &item, m->err);
+}
+
+tide_status tide_lifetimes_say_extents(const tide_program *program, tide_lifetimes *lt, tide_error *err) {
+    char text[192];
+    for (size_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        if (item->value == TIDE_NO_INDEX || item->bound != NULL) continue;
+        tide_shape_format(&program->graph->values[item->value].shape, text, sizeof text);
+        item->bound = tide_host_strdup(text);
+        if (item->bound == NULL) return TIDE_NO_MEMORY(err, "for the extents of '%s'", item->name);
+    }
+    return TIDE_OK;
+}
+
+void tide_lifetimes_keep_bounds(const tide_program *program, tide_lifetimes *lt) {
+    for (size_t i = 0; i < lt->n; i++) {
+        tide_lifetime *item = &lt->items[i];
+        bool is_one = true;
+        for (size_t k = 0; item->point_bytes != NULL && k < lt->n_points; k++)
+            is_one = is_one && item->point_bytes[k] == item->size_bytes;
+        const bool is_kept = item->value != TIDE_NO_INDEX && item->role != TIDE_ROLE_INPUT &&
+                             (!is_one || program->graph->values[item->value].is_bounded);
+        if (is_kept) continue;
+        tide_host_free(item->bound);
+        item->bound = NULL;
+    }
 }
 
 static tide_status copy_name(const merger *m, const char *from, char **to) {

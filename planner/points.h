@@ -6,6 +6,7 @@
 #define TIDE_PLANNER_POINTS_H
 
 #include "core/runtime/memory_plan.h"
+#include "core/runtime/program.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +30,12 @@ typedef struct tide_point_need {
  */
 tide_status tide_lifetimes_merge_points(const tide_lifetimes *tables, const char *const *names, size_t n, size_t base,
                                         tide_lifetimes *out, tide_error *err) TIDE_NODISCARD;
+
+/// Every tensor of a program says its extents as its bound, until the tables of all points are one.
+tide_status tide_lifetimes_say_extents(const tide_program *program, tide_lifetimes *lt, tide_error *err) TIDE_NODISCARD;
+/// Of the merged table those keep it whose size hangs on the point, or that are sized while running; inputs say it
+/// themselves.
+void tide_lifetimes_keep_bounds(const tide_program *program, tide_lifetimes *lt);
 
 #ifdef __cplusplus
 }

@@ -56,4 +56,9 @@ static inline bool tide__event_is_true_usage(const tide__event *e) {
     return e->device > 0 && e->kind == TIDE_KIND_DEFAULT && e->block_id == 0 && e->requested_bytes <= e->reserved_bytes;
 }
 
+/// Whether a tensor that was sized while running says what can be: no more bytes than there is room for.
+static inline bool tide__event_is_true_size(const tide__event *e) {
+    return e->device > 0 && e->kind < TIDE_N_KINDS && e->requested_bytes <= e->reserved_bytes;
+}
+
 #endif

@@ -105,7 +105,12 @@ static const tide_column item_columns[] = {
     {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},
     {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
     {"multiple_bytes", NULL, TIDE_UNIT_BYTES, .get = item_multiple},
+    // Left out where nothing is sized while running.
+    {"bound", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, size.bound)},
+    {"extents", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, size.extents)},
+    {"actual_bytes", NULL, TIDE_UNIT_BYTES, TIDE_AT(tide_item_facts, size.bytes)},
 };
+enum { N_SIZED_ITEM_COLUMNS = 3, N_SIZED_TENSOR_COLUMNS = 1 }; // at their ends
 
 static const void *item_row(const tide_table *t, size_t i, void *room) {
     const item_source *source = t->data;
@@ -145,6 +150,7 @@ static const tide_column tensor_columns[] = {
     {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},
     {"lies_in", NULL, TIDE_UNIT_COUNT, .get = item_lies_in},
     {"multiple_bytes", NULL, TIDE_UNIT_BYTES, .get = item_multiple},
+    {"bound", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, size.bound)},
 };
 
 static bool is_same(tide_unit unit, const tide_cell *a, const tide_cell *b) {
@@ -305,12 +311,39 @@ static void add_columns(tide_json_out *j, const char *key, const tide_table *t, 
     tide_json_close(j, '}');
 }
 
+/// What came out of tensors that executions repeat: {tensor: its number, execution, extents, actual_bytes}, each a
+/// list. Left out where nothing is sized while running.
+static void add_sizes(tide_json_out *j, const tide_report_side *s, words *w) {
+    const tide_sizes *z = &s->items->sizes;
+    if (s->facts->n_bounded == 0 || s->repeats.n == 0) return;
+    const char *const keys[] = {"tensor", "execution", "extents", "actual_bytes"};
+    tide_json_open(j, "sizes", '{');
+    for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++) {
+        tide_json_open_flat(j, keys[k], '[');
+        for (size_t i = 0; i < z->n && !j->out->failed; i++) {
+            const tide_size *x = &z->items[i];
+            if (!tide_id_is_planned(x->id)) continue;
+            if (k == 2)
+                word(j, w, x->extents);
+            else
+                tide_json_u64(j, NULL,
+                              k == 0   ? tide_planned_tensor(x->id)
+                              : k == 1 ? tide_planned_execution(x->id)
+                                       : x->bytes);
+        }
+        tide_json_close(j, ']');
+    }
+    tide_json_close(j, '}');
+}
+
 /// Keys items, of which those are left out that executions repeat, and tensors, which these are; null: none.
 static void add_item_columns(tide_json_out *j, const tide_report_side *s, words *w) {
     uint32_t *others = NULL;
     item_source source = {.side = s, .items = s->live, .failed = &w->failed};
     tide_table t = {TIDE_COLUMNS(item_columns), .row = item_row,    .n_rows = s->n_live, .data = &source,
                     .facts = s->facts,          .from_origin = true};
+    const bool is_sized = s->facts->n_bounded > 0;
+    if (!is_sized) t.n_columns -= N_SIZED_ITEM_COLUMNS;
     if (s->repeats.n > 0) {
         size_t n = 0;
         others = tide_host_alloc((s->items->n + 1) * sizeof *others);
@@ -328,8 +361,10 @@ static void add_item_columns(tide_json_out *j, const tide_report_side *s, words 
         source.repeats = true;
         t = (tide_table){TIDE_COLUMNS(tensor_columns), .row = item_row, .n_rows = s->repeats.n, .data = &source,
                          .facts = s->facts};
+        if (!is_sized) t.n_columns -= N_SIZED_TENSOR_COLUMNS;
         add_columns(j, "tensors", &t, w);
     }
+    add_sizes(j, s, w);
     tide_host_free(others);
 }
 

@@ -178,6 +178,29 @@ static void plan_facts(const tide_report_side *s, take_fact take, void *ctx) {
     prediction_fact(f, take, ctx);
 }
 
+/// Tensors that are sized while running, and how much of the room that they have the fullest of them used.
+static void sized_fact(const tide_report_side *s, take_fact take, void *ctx) {
+    const tide_sizes *z = &s->items->sizes;
+    char value[64], note[224] = "room for the most that they can be";
+    uint64_t n_made = 0, most_bytes = 0;
+    const char *name = "";
+    if (s->facts->n_bounded == 0) return;
+    for (size_t i = 0; i < z->n; i++) {
+        n_made += z->items[i].n;
+        if (z->items[i].n == 0 || z->items[i].most_bytes < most_bytes) continue;
+        const uint32_t item = tide_items_find(s->items, z->items[i].id);
+        most_bytes = z->items[i].most_bytes;
+        name = item != TIDE_NO_ITEM ? tide_items_site(s->items, item)->name : "";
+    }
+    char size[24];
+    if (n_made > 0)
+        snprintf(note, sizeof note,
+                 "room for the most that they can be; made %" PRIu64 " times, the largest %.60s with %s", n_made, name,
+                 tide_format_bytes(most_bytes, size, sizeof size));
+    snprintf(value, sizeof value, "%zu tensor%s", s->facts->n_bounded, s->facts->n_bounded == 1 ? "" : "s");
+    take(ctx, "Sized while running", value, note);
+}
+
 void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fact take, void *ctx) {
     const tide_subject_facts *f = s->facts;
     char value[64], note[224], when[48], body[64];
@@ -199,6 +222,7 @@ void tide_report_facts(const tide_report *r, const tide_report_side *s, take_fac
     snprintf(value, sizeof value, "%" PRIu64, f->n_items);
     snprintf(note, sizeof note, "%zu alive at the peak", s->why.live.n);
     take(ctx, f->is_trace ? "Blocks and tensors" : "Tensors", value, note);
+    sized_fact(s, take, ctx);
     if (f->is_trace) {
         char size[24];
         snprintf(value, sizeof value, "%s",

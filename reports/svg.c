@@ -331,6 +331,19 @@ static const char *when_it_ends(const tide_report_side *s, uint32_t i, char *buf
     return tide_report_format_time(s->facts, tide_items_end(s->items, i), true, buf, buf_bytes);
 }
 
+/// Of one that is sized while running: what it is at most, and what came out.
+static void add_size(const tide_report_side *s, uint32_t i, tide_text *out) {
+    const tide_size x = tide_sizes_find(&s->items->sizes, tide_items_id(s->items, i));
+    char bytes[24];
+    if (!tide_size_is_bounded(&x)) return;
+    tide_text_add(out, " at most: ");
+    tide_html_add(out, x.bound);
+    if (x.n == 0) return;
+    tide_text_add(out, "\ncame out as ");
+    tide_html_add(out, x.extents);
+    tide_text_addf(out, ", %s", tide_format_bytes(x.bytes, bytes, sizeof bytes));
+}
+
 static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
     const tide_item_site *site = tide_items_site(s->items, i);
     char size[24], a[48], b[48];
@@ -340,7 +353,9 @@ static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
         tide_text_add(out, "\nby ");
         tide_html_add(out, site->owner);
     }
-    tide_text_addf(out, "\n%s\n%s to %s</title>", tide_format_bytes(shape_of(s, i)->size_bytes, size, sizeof size),
+    tide_text_addf(out, "\n%s", tide_format_bytes(shape_of(s, i)->size_bytes, size, sizeof size));
+    add_size(s, i, out);
+    tide_text_addf(out, "\n%s to %s</title>",
                    tide_report_format_time(s->facts, tide_items_begin(s->items, i), true, a, sizeof a),
                    when_it_ends(s, i, b, sizeof b));
 }

@@ -20,8 +20,12 @@ extern "C" {
 
 typedef struct tide_op_def tide_op_def; // op_def.h
 typedef struct tide_bounds tide_bounds; // op_def.h
+struct tide_node;
+struct tide_graph;
 /// Fills in how large the outputs can be. @return false: nothing is known
 typedef bool (*tide_bound_rule)(tide_bounds *x);
+/// Gives a node the row that serves the types of its operands, once they are known.
+typedef void (*tide_widen_rule)(struct tide_node *node, const struct tide_graph *g);
 
 /// What the user says of a tensor that is sized while running: no extent is larger. -1 (TIDE_DIM_UNKNOWN): not said.
 typedef struct tide_bound_given {
@@ -123,10 +127,12 @@ typedef struct tide_node {
     uint32_t *outputs; ///< [n_outputs] value indices or TIDE_NO_VALUE
     size_t n_outputs;
     tide_activation activation;
-    const tide_op_def *def; ///< set by the operator registry (core/ops); NULL until then
-    tide_quant *quant;      ///< owned; NULL: the operator reads and writes what its inputs and outputs are
-    bool holds_weight;      ///< a DequantizeLinear that is not folded: its readers can read the quantised tensor
-    tide_bound_rule rule;   ///< how large its results can be, set with `def`; NULL: nothing is known
+    const tide_op_def *def;    ///< set by the operator registry (core/ops); NULL until then
+    tide_quant *quant;         ///< owned; NULL: the operator reads and writes what its inputs and outputs are
+    bool holds_weight;         ///< a DequantizeLinear that is not folded: its readers can read the quantised tensor
+    tide_bound_rule rule;      ///< how large its results can be, set with `def`; NULL: nothing is known
+    tide_widen_rule widen;     ///< set with `def`; NULL: its row is final
+    const tide_op_def *narrow; ///< of a node on 16-bit floats the row of its operator, which knows float32 alone
     /// A dynamic node whose results' sizes follow from its inputs' sizes and from constants: a kernel is good as long
     /// as these sizes stay, and it could be prepared for the largest ones.
     bool is_sized_by_shapes;

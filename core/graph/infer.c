@@ -568,6 +568,7 @@ static tide_status walk_node(infer_pass *p, uint32_t node_i, tide_error *err) {
     tide_node *n = &p->g->nodes[node_i];
     if (n->dead || is_untaken(p, n)) return TIDE_OK;
     tide_error own = TIDE_ERROR_INIT;
+    if (n->widen != NULL && n->narrow == NULL) n->widen(n, p->g);
     const tide_status st = tide_node_is_control(n) ? infer_control(p, n, &own) : infer_node(p, n, &own);
     if (st == TIDE_OK) return TIDE_OK;
     const bool is_wanted = st == TIDE_ERR_UNKNOWN_SIZE && note_wanted(p, n);

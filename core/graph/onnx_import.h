@@ -16,6 +16,12 @@ typedef struct tide__onnx_scope {
     const char *prefix;                  // of the names of its nodes; "": none
 } tide__onnx_scope;
 
+/// An attribute that a function has where its call does not.
+typedef struct tide__onnx_default {
+    const Onnx__FunctionProto *function;
+    Onnx__AttributeProto *attr; // owned
+} tide__onnx_default;
+
 typedef struct tide__onnx_importer {
     const Onnx__ModelProto *model;
     const Onnx__GraphProto *proto;
@@ -28,8 +34,14 @@ typedef struct tide__onnx_importer {
     tide_strmap node_names;        // name -> 1 + index of the node of the file that owns it; 0: made up
     uint32_t *ends;                // [cap_ends] inputs, then outputs of the node at hand
     size_t cap_ends;
-    size_t n_twice; // values that two Constant nodes produce
-    uint32_t twice; // the first of them
+    tide__onnx_default *defaults; // [n_defaults] of all functions
+    size_t n_defaults, cap_defaults;
+    tide_strmap sequences;            // name -> one of the following
+    struct sequence **made_sequences; // [n_made_sequences] owned
+    size_t n_made_sequences, cap_sequences;
+    const Onnx__NodeProto *batch_scan; // a Scan inside of one of opset 8: it is as since opset 9
+    size_t n_twice;                    // values that two Constant nodes produce
+    uint32_t twice;                    // the first of them
     tide_error *err;
 } tide__onnx_importer;
 
@@ -71,5 +83,20 @@ tide_status tide__onnx_resolve_attr(tide__onnx_importer *im, const char *node, O
 /// Node `file_i` of the graph, a body or a function: a constant, a node, a body and its nodes, or those of a function.
 /// The error says where.
 tide_status tide__onnx_node_add(tide__onnx_importer *im, const Onnx__NodeProto *n, size_t file_i) TIDE_NODISCARD;
+
+// ---- onnx_scan.c ----
+
+/// Adds a Scan as it is since opset 9.
+typedef tide_status (*tide__onnx_scan_adder)(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name);
+/// One of opset 8 with its body, by way of `add`.
+tide_status tide__onnx_add_batch_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name,
+                                      const Onnx__GraphProto *body, tide__onnx_scan_adder add) TIDE_NODISCARD;
+
+// ---- onnx_sequence.c ----
+
+bool tide__onnx_is_sequence(const Onnx__NodeProto *n);
+/// What the node is without sequences. TIDE_ERR_NOT_IMPLEMENTED, TIDE_ERR_BAD_INPUT, TIDE_ERR_NOMEM.
+tide_status tide__onnx_add_sequence(tide__onnx_importer *im, const Onnx__NodeProto *n) TIDE_NODISCARD;
+void tide__onnx_free_sequences(tide__onnx_importer *im);
 
 #endif

@@ -51,6 +51,11 @@ tide_status tide__onnx_unpack(const ProtobufCMessageDescriptor *type, const tide
                               ProtobufCMessage **out, tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide__onnx_free(ProtobufCMessage *message);
+/// Number of the field of a FunctionProto that holds attributes with their defaults, which the schema may not know.
+enum { TIDE__ONNX_ATTRIBUTE_PROTO = 11 };
+/// One of these, as tide__onnx_unpack has left it; freed with tide__onnx_free.
+tide_status tide__onnx_unpack_default(const ProtobufCMessageUnknownField *field, Onnx__AttributeProto **out,
+                                      tide_error *err) TIDE_NODISCARD;
 /// The span of a tensor that has raw_data.
 static inline tide__onnx_span tide__onnx_raw(const Onnx__TensorProto *t) {
     tide__onnx_span span;

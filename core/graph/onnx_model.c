@@ -169,8 +169,29 @@ static tide_status add_comment(tide__onnx_importer *im) {
     return TIDE_OK;
 }
 
+static tide_status read_defaults_of(tide__onnx_importer *im, const Onnx__FunctionProto *f) {
+    for (size_t k = 0; k < f->base.n_unknown_fields; k++) {
+        if (f->base.unknown_fields[k].tag != TIDE__ONNX_ATTRIBUTE_PROTO) continue;
+        TIDE_TRY(TIDE_GROW(&im->defaults, &im->cap_defaults, im->n_defaults + 1, im->err, "for a function"));
+        tide__onnx_default *d = &im->defaults[im->n_defaults];
+        *d = (tide__onnx_default){.function = f};
+        TIDE_TRY(tide__onnx_unpack_default(&f->base.unknown_fields[k], &d->attr, im->err));
+        im->n_defaults++;
+        if (tide__onnx_str(d->attr->name)[0] == '\0' || tide__onnx_str(d->attr->ref_attr_name)[0] != '\0')
+            return TIDE_FAIL(im->err, TIDE_ERR_BAD_INPUT, "function '%s' has an attribute without a name or a value",
+                             tide__onnx_str(f->name));
+    }
+    return TIDE_OK;
+}
+
+static tide_status read_defaults(tide__onnx_importer *im) {
+    for (size_t i = 0; i < im->model->n_functions; i++) TIDE_TRY(read_defaults_of(im, im->model->functions[i]));
+    return TIDE_OK;
+}
+
 static tide_status import_graph(tide__onnx_importer *im) {
     TIDE_TRY(read_opsets(im));
+    TIDE_TRY(read_defaults(im));
     TIDE_TRY(add_comment(im));
     TIDE_TRY(add_initializers(im));
     TIDE_TRY(add_inputs(im));
@@ -203,6 +224,9 @@ static tide_status import_model(const Onnx__ModelProto *model, const tide__onnx_
     tide_strmap_deinit(&im.node_names);
     tide_strmap_deinit(&im.inner);
     tide_host_free(im.ends);
+    for (size_t i = 0; i < im.n_defaults; i++) tide__onnx_free(&im.defaults[i].attr->base);
+    tide_host_free(im.defaults);
+    tide__onnx_free_sequences(&im);
     if (st == TIDE_OK) {
         *out = im.g;
     } else {

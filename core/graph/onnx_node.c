@@ -305,15 +305,7 @@ static tide_status add_loop(tide__onnx_importer *im, const Onnx__NodeProto *n, c
 
 static tide_status add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) {
     body b = {.node = n, .name = name, .region = {.kind = TIDE_REGION_SCAN}};
-    int opset;
     int64_t n_items = 0;
-    TIDE_TRY(opset_of(im, n, &opset));
-    if (opset < 9) {
-        TIDE_FAIL(im->err, TIDE_ERR_NOT_IMPLEMENTED, "operator 'Scan' of node '%s' is not implemented for opset %d",
-                  name, opset);
-        tide_error_hint(im->err, "Scan is served for opset 9 and later");
-        return TIDE_ERR_NOT_IMPLEMENTED;
-    }
     TIDE_TRY(find_body(im, n, "body", &b.proto));
     for (size_t k = 0; k < n->n_attribute; k++) {
         if (strcmp(tide__onnx_str(n->attribute[k]->name), "num_scan_inputs") == 0) n_items = n->attribute[k]->i;
@@ -325,7 +317,18 @@ static tide_status add_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, c
     b.region.n_carried = n->n_input - (size_t)n_items;
     TIDE_TRY(check_results(im, &b, b.region.n_carried));
     b.region.n_collected = b.proto->n_output - b.region.n_carried;
-    return open_loop(im, &b, n->n_input, tide_region_iteration(&b.region) + 1);
+    TIDE_TRY(open_loop(im, &b, n->n_input, tide_region_iteration(&b.region) + 1));
+    if (im->g->nodes[b.region.open].opset < 9) im->g->nodes[b.region.open].opset = 9; // onnx_scan.c made it so
+    return TIDE_OK;
+}
+
+static tide_status add_any_scan(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) {
+    const Onnx__GraphProto *proto;
+    int opset;
+    TIDE_TRY(opset_of(im, n, &opset));
+    if (opset >= 9 || n == im->batch_scan) return add_scan(im, n, name);
+    TIDE_TRY(find_body(im, n, "body", &proto));
+    return tide__onnx_add_batch_scan(im, n, name, proto, add_scan);
 }
 
 // ---- functions of the file ----
@@ -449,10 +452,11 @@ static tide_status pick_name(tide__onnx_importer *im, const Onnx__NodeProto *n, 
 static tide_status add_real_node(tide__onnx_importer *im, const Onnx__NodeProto *n, const char *name) {
     const Onnx__FunctionProto *f = find_function(im, n);
     if (f != NULL) return add_call(im, n, name, f);
+    if (tide__onnx_is_sequence(n)) return tide__onnx_add_sequence(im, n);
     if (tide__onnx_domain(n->domain)[0] == '\0') {
         if (strcmp(n->op_type, "If") == 0) return add_if(im, n, name);
         if (strcmp(n->op_type, "Loop") == 0) return add_loop(im, n, name);
-        if (strcmp(n->op_type, "Scan") == 0) return add_scan(im, n, name);
+        if (strcmp(n->op_type, "Scan") == 0) return add_any_scan(im, n, name);
     }
     return add_plain_node(im, n, name);
 }

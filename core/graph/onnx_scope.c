@@ -167,7 +167,16 @@ tide_status tide__onnx_bind_results(tide__onnx_importer *im, tide__onnx_scope *s
     return TIDE_OK;
 }
 
-/// The attribute itself, or the one of the call that it refers to. *out NULL: the call does not have it.
+static Onnx__AttributeProto *default_of(const tide__onnx_importer *im, const Onnx__FunctionProto *f, const char *name) {
+    for (size_t i = 0; i < im->n_defaults; i++) {
+        if (im->defaults[i].function == f && strcmp(tide__onnx_str(im->defaults[i].attr->name), name) == 0)
+            return im->defaults[i].attr;
+    }
+    return NULL;
+}
+
+/// The attribute itself, or the one of the call that it refers to, or what the function has in its place. *out NULL:
+/// neither has it.
 tide_status tide__onnx_resolve_attr(tide__onnx_importer *im, const char *node, Onnx__AttributeProto *a,
                                     Onnx__AttributeProto **out) {
     const tide__onnx_scope *s = im->scope;
@@ -181,7 +190,7 @@ tide_status tide__onnx_resolve_attr(tide__onnx_importer *im, const char *node, O
             if (strcmp(tide__onnx_str(s->call->attribute[i]->name), a->ref_attr_name) == 0)
                 found = s->call->attribute[i];
         }
-        a = found;
+        a = found != NULL ? found : default_of(im, s->function, a->ref_attr_name);
         s = s->up;
     }
     *out = a;

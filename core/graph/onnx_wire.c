@@ -262,6 +262,19 @@ static void drop_behind(walk *w, const char *at) {
     w->kept = at;
 }
 
+/// Attributes with defaults of a function (`attribute_proto`) are newer than the schema that this is built with: they
+/// are walked like other attributes, and unpacked where a call leaves one out.
+static bool is_default(const frame *f, uint64_t number, int wire) {
+    return f->type == &onnx__function_proto__descriptor && f->field == NULL && wire == WIRE_BYTES &&
+           number == TIDE__ONNX_ATTRIBUTE_PROTO;
+}
+
+static tide_status walk_default(walk *w, frame *f, const char *at, const char *end) {
+    if (f->depth + 1 >= MAX_DEPTH) return broken(w, f, at, "messages are nested too deep");
+    frame inner = {.up = f, .type = &onnx__attribute_proto__descriptor, .depth = f->depth + 1};
+    return walk_inner(w, &inner, at, end);
+}
+
 static tide_status walk_message(walk *w, frame *f, const char *at, const char *end) {
     if (f->type->n_fields > MAX_FIELDS) return broken(w, f, at, "the schema has more fields than this reader");
     while (at < end) {
@@ -289,6 +302,10 @@ static tide_status walk_message(walk *w, frame *f, const char *at, const char *e
             else
                 copy_field(w, f, begin, at, len);
             if (wire == WIRE_BYTES) TIDE_TRY(walk_bytes(w, f, at, at + len));
+        } else if (is_default(f, tag >> 3, wire)) {
+            count(w, len + FIELD_BYTES);
+            put(w, begin, tag_len);
+            TIDE_TRY(walk_default(w, f, at, at + len));
         }
         at += len;
         drop_behind(w, at);
@@ -356,4 +373,20 @@ void tide__onnx_free(ProtobufCMessage *message) {
     bool failed = false;
     ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
     protobuf_c_message_free_unpacked(message, &allocator);
+}
+
+tide_status tide__onnx_unpack_default(const ProtobufCMessageUnknownField *field, Onnx__AttributeProto **out,
+                                      tide_error *err) {
+    const char *at = (const char *)field->data, *const end = at + field->len;
+    uint64_t len;
+    const size_t prefix = read_varint(at, end, 10, &len);
+    bool failed = false;
+    ProtobufCAllocator allocator = {.alloc = unpack_alloc, .free = unpack_free, .allocator_data = &failed};
+    TIDE_ASSERT(prefix > 0 && len == field->len - prefix); // the walk wrote it
+    ProtobufCMessage *message = protobuf_c_message_unpack(&onnx__attribute_proto__descriptor, &allocator,
+                                                          field->len - prefix, field->data + prefix);
+    *out = (Onnx__AttributeProto *)message;
+    if (message != NULL) return TIDE_OK;
+    return failed ? TIDE_NO_MEMORY(err, "for the attribute of a function")
+                  : TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "an attribute of a function is none");
 }

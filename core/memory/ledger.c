@@ -260,7 +260,8 @@ static void take_event(tide_ledger *l, const tide_memory_event *e) {
     case TIDE_MEM_SEGMENT_FREE:
     case TIDE_MEM_SNAPSHOT:
     case TIDE_MEM_DEVICE_USAGE:
-        return; // memory of the allocator, a moment, a device: no block
+    case TIDE_MEM_SIZED:
+        return; // memory of the allocator, a moment, a device: no block; or one that stays as it is
     }
 }
 

@@ -9,7 +9,7 @@
 #ifndef TIDE_CORE_OPS_ATTEND_H
 #define TIDE_CORE_OPS_ATTEND_H
 
-#include <stdint.h>
+#include "core/ops/op_util.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +29,26 @@ void tide_attend_softmax(float *score, int64_t n);
 void tide_attend_values(const float *weight, const tide_attend_rows *values, int64_t n, int64_t d, float *y);
 /// to [n_past + n_now, d] = the rows of both stretches.
 void tide_attend_join(const tide_attend_rows *rows, int64_t n_now, int64_t d, float *to);
+
+/// Which keys com.microsoft's operators leave out, in four forms: [batch] lengths; [2 * batch] ends, then begins;
+/// [batch, total] and [batch, seq, total] with 0 for what is masked.
+typedef enum tide_attend_form {
+    TIDE_ATTEND_ALL, ///< no mask
+    TIDE_ATTEND_ENDS,
+    TIDE_ATTEND_ENDS_AND_BEGINS,
+    TIDE_ATTEND_KEYS,
+    TIDE_ATTEND_PAIRS,
+} tide_attend_form;
+typedef struct tide_attend_mask {
+    tide_attend_form form;
+    int64_t batch, seq, total;
+    const int32_t *data; ///< NULL until a run
+} tide_attend_mask;
+/// The form of input `name`; batch, seq and total of `mask` are set. TIDE_ERR_BAD_INPUT, TIDE_ERR_NOT_IMPLEMENTED.
+tide_status tide_attend_mask_read(const tide_node *node, const tide_operand *o, const char *name,
+                                  tide_attend_mask *mask, tide_error *err) TIDE_NODISCARD;
+/// Whether query `i` of item `b` must not see key `j`.
+bool tide_attend_is_masked(const tide_attend_mask *mask, int64_t b, int64_t i, int64_t j);
 
 #ifdef __cplusplus
 }

@@ -21,12 +21,10 @@ enum { X, WEIGHTS, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH, N_INPUTS };
 enum { Y, PRESENT };
 enum { TILE_ROWS = 4, TILE_COLUMNS = 32 };
 
-typedef enum mask_form { MASK_NONE, MASK_ENDS, MASK_ENDS_AND_BEGINS, MASK_KEYS, MASK_PAIRS } mask_form;
-
 typedef struct attention {
     int64_t batch, seq, n_in, heads, hidden, v_hidden, past, total;
     int64_t d, v_d, columns; ///< columns: of the projection
-    mask_form form;
+    tide_attend_mask mask;
     bool causal;
     float scale, filter;
     int64_t bias_step[2]; ///< elements of attention_bias per item and head; 0 repeats
@@ -62,35 +60,6 @@ static tide_status read_hidden(const tide_node *node, const tide_operand *in, at
                             (long long)a->heads, (long long)a->hidden, (long long)a->v_hidden);
     a->d = a->hidden / a->heads;
     a->v_d = a->v_hidden / a->heads;
-    return TIDE_OK;
-}
-
-static tide_status refuse_mask(const tide_node *node, const tide_operand *mask, const attention *a, tide_error *err) {
-    char s[192];
-    tide_shape_format(&mask->shape, s, sizeof s);
-    if (mask->shape.rank == 4)
-        return TIDE_OP_FAIL(err, node, TIDE_ERR_NOT_IMPLEMENTED,
-                            "mask_index is %s; masks of rank 4 are not implemented", s);
-    return TIDE_OP_FAIL(err, node, TIDE_ERR_BAD_INPUT,
-                        "mask_index is %s, must be [%lld], [%lld], [%lldx%lld] or [%lldx%lldx%lld]", s,
-                        (long long)a->batch, (long long)(2 * a->batch), (long long)a->batch, (long long)a->total,
-                        (long long)a->batch, (long long)a->seq, (long long)a->total);
-}
-
-static tide_status read_mask(const tide_node *node, const tide_operand *mask, attention *a, tide_error *err) {
-    const tide_shape ends = {1, {a->batch}}, both = {1, {2 * a->batch}};
-    const tide_shape keys = {2, {a->batch, a->total}}, pairs = {3, {a->batch, a->seq, a->total}};
-    TIDE_TRY(tide_op_require_dtype(node, mask, "mask_index", TIDE_I32, err));
-    if (tide_shape_equal(&mask->shape, &ends))
-        a->form = MASK_ENDS;
-    else if (tide_shape_equal(&mask->shape, &both))
-        a->form = MASK_ENDS_AND_BEGINS;
-    else if (tide_shape_equal(&mask->shape, &keys))
-        a->form = MASK_KEYS;
-    else if (tide_shape_equal(&mask->shape, &pairs))
-        a->form = MASK_PAIRS;
-    else
-        return refuse_mask(node, mask, a, err);
     return TIDE_OK;
 }
 
@@ -137,7 +106,8 @@ static tide_status read_node(const tide_node *node, const tide_operand *in, size
         return TIDE_OP_FAIL(err, node, TIDE_ERR_OVERFLOW, "%lld and %lld keys of %lld items are too many",
                             (long long)a->past, (long long)a->seq, (long long)a->batch);
     a->total = a->past + a->seq;
-    if (has(in, n_in, MASK)) TIDE_TRY(read_mask(node, &in[MASK], a, err));
+    a->mask = (tide_attend_mask){.batch = a->batch, .seq = a->seq, .total = a->total};
+    if (has(in, n_in, MASK)) TIDE_TRY(tide_attend_mask_read(node, &in[MASK], "mask_index", &a->mask, err));
     if (has(in, n_in, SCORE_BIAS)) TIDE_TRY(read_score_bias(node, &in[SCORE_BIAS], a, err));
     return TIDE_OK;
 }
@@ -240,36 +210,19 @@ typedef struct head {
     const attention *a;
     const float *q; ///< of the first query; a row of the projection apart
     tide_attend_rows keys, values;
-    const int32_t *mask;
+    tide_attend_mask mask;
     const float *score_bias; ///< of this head; may be NULL
     int64_t b;
     float *score, *y;
 } head;
-
-static bool is_masked(const head *t, int64_t i, int64_t j) {
-    const attention *a = t->a;
-    switch (a->form) {
-    case MASK_NONE:
-        return false;
-    case MASK_ENDS:
-        return j >= t->mask[t->b];
-    case MASK_ENDS_AND_BEGINS:
-        return j >= t->mask[t->b] || j < t->mask[a->batch + t->b];
-    case MASK_KEYS:
-        return t->mask[t->b * a->total + j] <= 0;
-    case MASK_PAIRS:
-        return t->mask[(t->b * a->seq + i) * a->total + j] <= 0;
-    }
-    return false;
-}
 
 static void run_head(const head *t) {
     const attention *a = t->a;
     for (int64_t i = 0; i < a->seq; i++) {
         const int64_t seen = a->causal ? a->past + i + 1 : a->total;
         tide_attend_scores(t->q + i * a->columns, &t->keys, seen, a->d, a->scale, t->score);
-        for (int64_t j = 0; a->form != MASK_NONE && j < seen; j++)
-            if (is_masked(t, i, j)) t->score[j] += a->filter;
+        for (int64_t j = 0; t->mask.form != TIDE_ATTEND_ALL && j < seen; j++)
+            if (tide_attend_is_masked(&t->mask, t->b, i, j)) t->score[j] += a->filter;
         for (int64_t j = 0; t->score_bias != NULL && j < seen; j++) t->score[j] += t->score_bias[i * a->total + j];
         tide_attend_softmax(t->score, seen);
         tide_attend_values(t->score, &t->values, seen, a->v_d, t->y + i * a->v_hidden);
@@ -316,7 +269,8 @@ static tide_status run(const tide_kernel *k, const tide_kernel_args *args, tide_
             head t = {.a = a, .q = qkv + h * a->d, .b = b, .score = qkv + a->seq * a->columns};
             t.keys = rows_of(a, args, qkv, b, h, 0);
             t.values = rows_of(a, args, qkv, b, h, 1);
-            if (a->form != MASK_NONE) t.mask = args->in[MASK].data;
+            t.mask = a->mask;
+            if (t.mask.form != TIDE_ATTEND_ALL) t.mask.data = args->in[MASK].data;
             if (score_bias != NULL) t.score_bias = score_bias + b * a->bias_step[0] + h * a->bias_step[1];
             write_present(a, args, &t, h);
             if (args->out[Y].size_bytes == 0) continue;

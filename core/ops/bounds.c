@@ -471,21 +471,26 @@ typedef struct rule {
 } rule;
 
 static const rule rules[] = {
-    {" Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish "
+    {" Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Cast Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid "
+     "HardSwish "
      "Identity IsInf IsNaN LeakyRelu Log Mish Neg Not QuickGelu Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin "
      "Sinh Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu ",
      same},
-    {" Add And BitShift Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where "
+    {" Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min "
+     "Mod Mul Or Pow Sub Sum Where "
      "Xor ",
      elementwise},
     {" ArgMax ArgMin Attention AveragePool BatchNormalization BiasGelu CastLike Clip Conv ConvInteger "
      "ConvTranspose CumSum DepthToSpace DequantizeLinear Det Dropout DynamicQuantizeLinear Einsum "
      "EmbedLayerNormalization EyeLike FastGelu Flatten FusedMatMul GRU Gather GatherElements Gemm "
-     "GlobalAveragePool GlobalMaxPool GridSample Hardmax InstanceNormalization LRN LSTM LayerNormalization LogSoftmax "
-     "MatMul MatMulInteger MaxPool MaxRoiPool MeanVarianceNormalization PRelu QLinearConv QLinearMatMul "
+     "GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample GroupNormalization Hardmax InstanceNormalization LRN "
+     "LSTM LayerNormalization LogSoftmax "
+     "LpNormalization MatMul MatMulInteger MaxPool MaxRoiPool MeanVarianceNormalization MultiHeadAttention PRelu "
+     "QLinearConv QLinearMatMul "
      "QuantizeLinear RMSNormalization RNN ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
      "ReduceMin ReduceProd ReduceSum ReduceSumSquare ReverseSequence RoiAlign RotaryEmbedding Scatter "
-     "ScatterElements ScatterND Shape Size SkipLayerNormalization SkipSimplifiedLayerNormalization Softmax "
+     "ScatterElements ScatterND Shape SimplifiedLayerNormalization Size SkipLayerNormalization "
+     "SkipSimplifiedLayerNormalization Softmax "
      "SpaceToDepth TensorScatter TransposeMatMul Trilu Upsample ",
      by_infer},
     {" ConstantOfShape OneHot Pad Tile ", by_infer_or_numbers},

@@ -243,6 +243,30 @@ COMPARISONS(XX)
 LOGIC(XX)
 #undef XX
 
+// ---- bits ----
+
+#define BITS(XX)                                                                                                       \
+    XX(bitwise_and, "BitwiseAnd", a &b)                                                                                \
+    XX(bitwise_or, "BitwiseOr", a | b)                                                                                 \
+    XX(bitwise_xor, "BitwiseXor", a ^ b)
+/// A sign is a bit like others, so that one loop serves both types of a width.
+#define XX(name, text, EXPR)                                                                                           \
+    DEFINE_ROW(name##_8, uint8_t, TIDE_LOAD_u8, uint8_t, TIDE_STORE_u8, uint8_t, EXPR)                                 \
+    DEFINE_ROW(name##_16, uint16_t, TIDE_LOAD_u16, uint16_t, TIDE_STORE_u16, uint16_t, EXPR)                           \
+    DEFINE_ROW(name##_32, uint32_t, TIDE_LOAD_u32, uint32_t, TIDE_STORE_u32, uint32_t, EXPR)                           \
+    DEFINE_ROW(name##_64, uint64_t, TIDE_LOAD_u64, uint64_t, TIDE_STORE_u64, uint64_t, EXPR)                           \
+    static const binary_family name##_family = {.rows = {[TIDE_I8] = name##_8,                                         \
+                                                         [TIDE_I16] = name##_16,                                       \
+                                                         [TIDE_I32] = name##_32,                                       \
+                                                         [TIDE_I64] = name##_64,                                       \
+                                                         [TIDE_U8] = name##_8,                                         \
+                                                         [TIDE_U16] = name##_16,                                       \
+                                                         [TIDE_U32] = name##_32,                                       \
+                                                         [TIDE_U64] = name##_64}};                                     \
+    OP_DEF(name, text, 18, 0, name##_family, 0, 3u, NULL)
+BITS(XX)
+#undef XX
+
 // ---- shifts ----
 
 /// By as many bits as the type has or more, nothing is left.

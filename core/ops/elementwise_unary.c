@@ -177,6 +177,10 @@ FLOAT_ATTR_OPS(XX)
 NUMERIC_OPS(XX)
 #undef XX
 
+INT_LOOPS(bitwise_not, ~(uint64_t)v, ~(uint64_t)v)
+static const unary_family bitwise_not_family = {.rows = {INT_ROWS(bitwise_not)}};
+OP_DEF(bitwise_not, "BitwiseNot", 18, 1u, NULL)
+
 // ---- to bool: from floats the elements shrink, so that nothing is written in place ----
 
 DEFINE_LOOP(logical_not_b, uint8_t, TIDE_LOAD_b, uint8_t, TIDE_STORE_b, uint8_t, v == 0)

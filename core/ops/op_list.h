@@ -16,7 +16,7 @@
     XX(conv) XX(conv_transpose) XX(max_pool) XX(average_pool) XX(global_average_pool) XX(global_max_pool) XX(matmul)   \
     XX(gemm) XX(batch_norm) XX(instance_norm) XX(layer_norm) XX(lrn) XX(softmax_1) XX(softmax_13) XX(log_softmax_1)    \
     XX(log_softmax_13) XX(relu) XX(leaky_relu) XX(elu) XX(sigmoid) XX(tanh) XX(hard_swish) XX(softplus) XX(gelu)       \
-    XX(hard_sigmoid) XX(clip_6) XX(clip_11)
+    XX(hard_sigmoid) XX(clip_6) XX(clip_11) XX(group_norm) XX(lp_norm) XX(global_lp_pool)
 
 /// Operators in plain loops: data movement, shapes, elementwise on any type, reductions.
 #define TIDE_OP_LIST_DATA(XX)                                                                                          \
@@ -38,13 +38,14 @@
     XX(rnn) XX(gru) XX(lstm) XX(bit_shift) XX(hardmax) XX(shrink) XX(eye_like) XX(det) XX(reverse_sequence)            \
     XX(nonzero) XX(compress) XX(unique) XX(non_max_suppression) XX(einsum) XX(grid_sample) XX(roi_align)               \
     XX(max_roi_pool) XX(matmul_integer) XX(qlinear_matmul) XX(conv_integer) XX(qlinear_conv) XX(if) XX(loop) XX(scan)            \
+    XX(bitwise_and) XX(bitwise_or) XX(bitwise_xor) XX(bitwise_not)                                                     \
     XX(merge) XX(next_iteration)
 
 /// Operators of transformers: those of ONNX, and those of com.microsoft that ONNX Runtime makes of others.
 #define TIDE_OP_LIST_TRANSFORMER(XX)                                                                                   \
     XX(attention) XX(attention_fused) XX(skip_layer_norm) XX(skip_rms_norm) XX(embed_layer_norm) XX(gelu_fused)        \
     XX(bias_gelu) XX(fast_gelu) XX(quick_gelu) XX(fused_matmul) XX(transpose_matmul) XX(rms_norm)                      \
-    XX(rotary_embedding) XX(swish) XX(mish) XX(tensor_scatter)
+    XX(rotary_embedding) XX(swish) XX(mish) XX(tensor_scatter) XX(simplified_layer_norm) XX(attention_multi)
 
 /// Signals, training, and what is left.
 #define TIDE_OP_LIST_SIGNAL(XX)                                                                                        \

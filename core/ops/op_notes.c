@@ -32,7 +32,8 @@
     XX(log_softmax_13, F32, 0, NULL) XX(relu, F32, 0, NULL) XX(leaky_relu, F32, 0, NULL) XX(elu, F32, 0, NULL)         \
     XX(sigmoid, F32, 0, NULL) XX(tanh, F32, 0, NULL) XX(hard_swish, F32, 0, NULL) XX(softplus, F32, 0, NULL)           \
     XX(gelu, F32, 0, NULL) XX(hard_sigmoid, F32, 0, NULL) XX(clip_6, F32, 0, NULL)                                     \
-    XX(clip_11, T(F32) | T(F64) | INTS, 0, NULL)
+    XX(clip_11, T(F32) | T(F64) | INTS, 0, NULL)                                                                       \
+    XX(group_norm, F32, 0, "stash_type other than float32") XX(lp_norm, F32, 0, NULL) XX(global_lp_pool, F32, 0, NULL)
 
 #define NOTES_MOVEMENT(XX)                                                                                             \
     XX(reshape, ALL, 0, NULL) XX(flatten, ALL, 0, NULL) XX(squeeze_1, ALL, 0, NULL) XX(squeeze_13, ALL, 0, NULL)       \
@@ -74,13 +75,14 @@
     XX(reduce_l2_attr, NUMBERS, 0, NULL) XX(reduce_l2, NUMBERS, 0, NULL) XX(reduce_log_sum_attr, NUMBERS, 0, NULL)     \
     XX(reduce_log_sum, NUMBERS, 0, NULL) XX(reduce_log_sum_exp_attr, NUMBERS, 0, NULL)                                 \
     XX(reduce_log_sum_exp, NUMBERS, 0, NULL) XX(arg_max, NUMBERS, 0, NULL) XX(arg_min, NUMBERS, 0, NULL)               \
-    XX(cum_sum, NUMBERS, 0, NULL) XX(bit_shift, UNSIGNED, 0, NULL) XX(hardmax, FLOATS, 0, NULL)                        \
+    XX(bitwise_and, INTS, 0, NULL) XX(bitwise_or, INTS, 0, NULL) XX(bitwise_xor, INTS, 0, NULL)                        \
+    XX(bitwise_not, INTS, 0, NULL) XX(cum_sum, NUMBERS, 0, NULL) XX(bit_shift, UNSIGNED, 0, NULL) XX(hardmax, FLOATS, 0, NULL)                        \
     XX(shrink, NUMBERS, 0, NULL) XX(det, FLOATS, 0, NULL) XX(einsum, NUMBERS, 0, "more than a few operands")           \
     XX(nll_loss, FLOATS, 0, NULL) XX(softmax_loss, FLOATS, 0, NULL) XX(grid_sample, FLOATS, 0, NULL)                   \
     XX(roi_align, FLOATS, 0, NULL) XX(max_roi_pool, FLOATS, 0, NULL)
 
 #define NOTES_OTHERS(XX)                                                                                               \
-    XX(quantize_linear, T(F32) | T(I32), 0, "4-bit integers, 8-bit floats")                                             \
+    XX(quantize_linear, T(F32) | T(I32), 0, "4-bit integers, 8-bit floats, precision other than float32")                                             \
     XX(dequantize_linear, BYTES | T(U16) | T(I16) | T(I32), 0, "4-bit integers, 8-bit floats")                         \
     XX(dynamic_quantize_linear, F32, 0, NULL) XX(matmul_integer, BYTES, 0, NULL)                                        \
     XX(qlinear_matmul, BYTES, 0, "y_scale and y_zero_point for each row")                                               \
@@ -92,7 +94,9 @@
     XX(gelu_fused, F32, 0, NULL) XX(bias_gelu, F32, 0, NULL) XX(fast_gelu, F32, 0, NULL) XX(quick_gelu, F32, 0, NULL)  \
     XX(fused_matmul, F32, 0, NULL) XX(transpose_matmul, F32, 0, NULL)                                                  \
     XX(rms_norm, F32, 0, "stash_type other than float32") XX(rotary_embedding, F32, 0, NULL) XX(swish, F32, 0, NULL)   \
-    XX(mish, F32, 0, NULL) XX(tensor_scatter, ALL, 0, NULL)
+    XX(mish, F32, 0, NULL) XX(tensor_scatter, ALL, 0, NULL)                                                            \
+    XX(simplified_layer_norm, F32, 0, "stash_type other than float32")                                                 \
+    XX(attention_multi, F32, 0, "packed or transposed operands, a cache that is written in place, key_padding_mask of 3 * batch + 2")
 
 #define NOTES_SIGNAL(XX)                                                                                               \
     XX(top_k_1, NUMBERS, 0, NULL) XX(top_k_10, NUMBERS, 0, NULL) XX(max_unpool, ALL, 0, NULL)                          \

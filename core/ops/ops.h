@@ -35,6 +35,8 @@ typedef struct tide_op_note {
 } tide_op_note;
 /// NULL for a row that has none.
 const tide_op_note *tide_op_note_of(const tide_op_def *def);
+/// The types that are served: those of the row, and 16-bit floats where it takes float32 (widened.h).
+uint32_t tide_op_types_served(const tide_op_note *note);
 /**
  * Set node->def of every live node.
  *

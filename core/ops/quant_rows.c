@@ -5,6 +5,7 @@
 
 #include "core/base/assert.h"
 #include "core/ops/clones.h"
+#include "core/tensor/half.h"
 
 #define DEFINE_DEQUANTIZE(sfx, S)                                                                                      \
     TIDE_CLONES static void dequantize_##sfx(float *restrict out, const S *restrict in, int64_t n, float scale,        \
@@ -109,3 +110,26 @@ void tide_quantize_row(tide_dtype from, tide_dtype dtype, void *out, const void 
         TIDE_ASSERT(false);
     }
 }
+
+// ---- 16-bit floats ----
+
+TIDE_CLONES static void widen_row(tide_dtype dtype, float *to, const void *from, int64_t n) {
+    const uint16_t *x = from;
+    if (dtype == TIDE_F16) {
+        for (int64_t i = 0; i < n; i++) to[i] = tide_f16_to_f32(x[i]);
+    } else {
+        for (int64_t i = 0; i < n; i++) to[i] = tide_bf16_to_f32(x[i]);
+    }
+}
+
+TIDE_CLONES static void narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n) {
+    uint16_t *y = to;
+    if (dtype == TIDE_F16) {
+        for (int64_t i = 0; i < n; i++) y[i] = tide_f32_to_f16(from[i]);
+    } else {
+        for (int64_t i = 0; i < n; i++) y[i] = tide_f32_to_bf16(from[i]);
+    }
+}
+
+void tide_widen_row(tide_dtype dtype, float *to, const void *from, int64_t n) { widen_row(dtype, to, from, n); }
+void tide_narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n) { narrow_row(dtype, to, from, n); }

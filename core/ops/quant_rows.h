@@ -29,6 +29,13 @@ void tide_dequantize_columns(tide_dtype dtype, float *restrict out, const void *
 void tide_quantize_row(tide_dtype from, tide_dtype dtype, void *out, const void *in, int64_t n, float scale,
                        int64_t zero);
 
+// 16-bit floats
+
+static inline bool tide_is_narrow(tide_dtype dtype) { return dtype == TIDE_F16 || dtype == TIDE_BF16; }
+/// Elements of a 16-bit float type as float32, and back.
+void tide_widen_row(tide_dtype dtype, float *to, const void *from, int64_t n);
+void tide_narrow_row(tide_dtype dtype, void *to, const float *from, int64_t n);
+
 #ifdef __cplusplus
 }
 #endif

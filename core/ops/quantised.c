@@ -37,6 +37,11 @@ typedef struct quantised_state {
 
 static bool is_quantised(const tide_quant_operand *q) { return q->scale != TIDE_NO_VALUE; }
 
+/// Whether an operand is float32 in its tile alone: quantised, or of 16-bit floats (widened.c).
+static bool is_converted(const tide_quant_operand *q, tide_dtype dtype) {
+    return is_quantised(q) || tide_is_narrow(dtype);
+}
+
 // ---- the operator as it sees itself ----
 
 /// The node with the row and the inputs of the operator.
@@ -53,7 +58,7 @@ static tide_node inner_node(const tide_node *node) {
 static void make_real(const tide_quant *q, const tide_operand *in, tide_operand *real) {
     for (size_t i = 0; i < q->n_inputs; i++) {
         real[i] = in[i];
-        if (!is_quantised(&q->in[i])) continue;
+        if (!is_converted(&q->in[i], in[i].dtype)) continue;
         real[i].dtype = TIDE_F32;
         real[i].size_bytes = (size_t)tide_op_numel(&in[i].shape) * sizeof(float);
         real[i].data = NULL;
@@ -292,7 +297,9 @@ static void gather(const tide_operand *from, const tide_cut_operand *c, const in
         int64_t at, tile_at;
         walk_at(&w, &at, &tile_at);
         const void *src = tide_data_const_at(from->data, at, tide_dtype_size(from->dtype));
-        if (p->scale == NULL) {
+        if (p->scale == NULL && tide_is_narrow(from->dtype)) {
+            tide_widen_row(from->dtype, to + tile_at, src, w.n);
+        } else if (p->scale == NULL) {
             memcpy(to + tile_at, src, (size_t)w.n * sizeof *to);
         } else if (axis < 0) {
             tide_dequantize_row(from->dtype, to + tile_at, src, w.n, scale, zero);
@@ -319,7 +326,9 @@ static void scatter(const tide_operand *to, const tide_cut_operand *c, const int
         int64_t at, tile_at;
         walk_at(&w, &at, &tile_at);
         void *dst = tide_data_at(to->data, at, tide_dtype_size(to->dtype));
-        if (p->scale == NULL)
+        if (p->scale == NULL && tide_is_narrow(to->dtype))
+            tide_narrow_row(to->dtype, dst, from + tile_at, w.n);
+        else if (p->scale == NULL)
             memcpy(dst, from + tile_at, (size_t)w.n * sizeof *from);
         else
             tide_quantize_row(TIDE_F32, to->dtype, dst, from + tile_at, w.n, scale, zero);
@@ -365,7 +374,7 @@ static void load(job *j, size_t i) {
     j->is_there[i] = true;
     memcpy(j->last[i], start, sizeof start);
     const tide_quant_operand *q = &j->q->in[i];
-    void *stretch = is_quantised(q) ? NULL : stretch_of(&j->a->in[i], c, start);
+    void *stretch = is_converted(q, j->a->in[i].dtype) ? NULL : stretch_of(&j->a->in[i], c, start);
     j->in[i].data = stretch != NULL ? stretch : j->workspace + j->s->at[i];
     if (stretch != NULL) return;
     const parameters p = parameters_of(q, j->a);
@@ -390,7 +399,7 @@ static tide_status run_tile(job *j, tide_error *err) {
     int64_t start[TIDE_MAX_RANK] = {0};
     for (size_t i = 0; i < s->n_in; i++) load(j, i);
     start_of(&s->cut, &s->cut.out, j->index, start);
-    void *stretch = p.scale == NULL ? stretch_of(to, &s->cut.out, start) : NULL;
+    void *stretch = !is_converted(&j->q->out, to->dtype) ? stretch_of(to, &s->cut.out, start) : NULL;
     j->out.data = stretch != NULL ? stretch : j->workspace + s->out_at;
     TIDE_TRY(run_kernel(j, err));
     if (stretch == NULL) scatter(to, &s->cut.out, start, &p, j->out.data);

@@ -83,6 +83,10 @@ static tide_status infer_quantize(const tide_infer *x, tide_error *err) {
     const tide_dtype out = tide_op_has_in(x, 2) ? x->in[2].dtype : without;
     if (!tide_is_quantized_type(out)) return tide_data_no_dtype(x->node, out, err);
     TIDE_TRY(check_asked(x->node, 21, out, err));
+    const int64_t precision = tide_node_attr_int(x->node, "precision", 0);
+    if (precision != 0 && precision != TIDE_F32)
+        return TIDE_OP_FAIL(err, x->node, TIDE_ERR_NOT_IMPLEMENTED, "precision is %lld; it is divided in 1, float32",
+                            (long long)precision);
     TIDE_TRY(check(x, err));
     return tide_op_set_out(x, 0, out, in->shape.rank, in->shape.dims, err);
 }

@@ -11,6 +11,7 @@
 #include "core/ops/bounds.h"
 #include "core/ops/op_list.h"
 #include "core/ops/ops.h"
+#include "core/ops/widened.h"
 
 // NULL-terminated, so that it stays a legal array while the lists are empty.
 static const tide_op_def *const table[] = {
@@ -193,6 +194,7 @@ tide_status tide_ops_resolve(tide_graph *g, tide_error *err) {
         TIDE_TRY(tide_op_check_attrs(n, d, rows, n_rows, err));
         n->def = d;
         n->rule = tide_op_bound;
+        n->widen = tide_op_widen;
     }
     return TIDE_OK;
 }

@@ -231,6 +231,7 @@ static tide_status take_tables(tide_context *c, tide_error *err) {
     c->steps = tide_host_calloc(c->plan->program->n_steps + 1, sizeof *c->steps);
     c->operands = tide_host_calloc(count_operands(c->plan->program) + 1, sizeof *c->operands);
     if (c->plan->program->n_dynamic + c->plan->program->n_bounded > 0) TIDE_TRY(tide__context_open_bounded(c, err));
+    TIDE_TRY(tide__context_find_sizes(c, err));
     if (g->n_regions > 0)
         TIDE_TRY(TIDE_NEW(&c->ran, c->plan->program->n_steps + 1, err, "for the tables of %zu values", g->n_values));
     if (c->values == NULL || c->data == NULL || c->inputs == NULL || c->next_inputs == NULL || c->outputs == NULL ||
@@ -292,6 +293,7 @@ void tide_context_destroy(tide_context *c) {
     tide_host_free(c->ran);
     tide_host_free(c->sized);
     tide_host_free(c->bounded);
+    tide_host_free(c->smaller);
     tide__context_drop_memory(c);
     tide_allocator_unref(c->workspace);
     tide_allocator_unref(c->caller);
@@ -487,6 +489,7 @@ tide_status tide_context_run(tide_context *c, tide_error *err) {
     c->run_scope.index = (int32_t)(c->stats.n_runs & INT32_MAX);
     c->run_scope.block_id = c->buffer != NULL ? c->buffer->mem.block_id : 0;
     tide_scope_enter(&c->run_scope, c->observer);
+    tide__context_tell_sizes(c);
     const tide_status st = run_inside_scope(c, err);
     tide_scope_leave(&c->run_scope, c->observer);
     if (st != TIDE_OK) return st;

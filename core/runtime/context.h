@@ -59,7 +59,8 @@ tide_status tide_context_need_of(const tide_inference_plan *plan, tide_context_n
 typedef struct tide_context_options {
     tide_run_mode mode;
     tide_fill fill;
-    /// Gets run and operator scopes, and the blocks in `memory`; borrowed, outlives the context, and with `memory`
+    /// Gets run and operator scopes, what came out of tensors that are sized while running, and the blocks in `memory`;
+    /// borrowed, outlives the context, and with `memory`
     /// every output that is still held; may be NULL.
     const tide_observer *observer;
     /// Memory of the caller's for all that tide_context_need_of counts, at least that much and so aligned; the context
@@ -142,7 +143,8 @@ void tide_context_describe(const tide_context *c, tide_text *out);
 /// A tensor that is sized while running within a bound: what came out in the runs so far, in a body in its last
 /// iteration. Texts are the graph's.
 typedef struct tide_context_bounded {
-    uint32_t value; ///< in the graph
+    uint32_t value;  ///< in the graph
+    uint32_t tensor; ///< in the memory plan; TIDE_NO_INDEX: there is none
     const char *name;
     tide_dtype dtype;
     tide_shape bound;     ///< no extent is larger …

@@ -100,6 +100,7 @@ static void deinit_item(tide_lifetime *item) {
     tide_host_free(item->name);
     tide_host_free(item->gaps);
     tide_host_free(item->point_bytes);
+    tide_host_free(item->bound);
 }
 
 /// *(T **)out becomes a copy of the n elements at `from`; left alone where there is nothing. @return false without
@@ -118,8 +119,10 @@ static tide_status copy_item(const tide_lifetime *item, size_t n_points, tide_li
     *out = *item;
     out->gaps = NULL;
     out->point_bytes = NULL;
+    out->bound = item->bound != NULL ? tide_host_strdup(item->bound) : NULL;
     out->name = tide_host_strdup(item->name);
-    if (out->name != NULL && copy_array(&out->gaps, item->gaps, item->n_gaps, sizeof *item->gaps) &&
+    if (out->name != NULL && (out->bound != NULL || item->bound == NULL) &&
+        copy_array(&out->gaps, item->gaps, item->n_gaps, sizeof *item->gaps) &&
         copy_array(&out->point_bytes, item->point_bytes, n_points, sizeof *item->point_bytes))
         return TIDE_OK;
     deinit_item(out);

@@ -107,6 +107,7 @@ static tide_status copy_whole_node(const tide_node *n, const char *name, tide_no
                       .n_outputs = n->n_outputs,
                       .activation = n->activation,
                       .def = n->def,
+                      .narrow = n->narrow,
                       .quant = n->quant != NULL ? tide_quant_copy(n->quant) : NULL};
     for (size_t i = 0; copy.attrs != NULL && i < n->n_attrs; i++) copy.attrs[i] = copy_attr(&n->attrs[i], &ok);
     if (!ok || copy.attrs == NULL || (n->quant != NULL && copy.quant == NULL)) {

@@ -69,6 +69,12 @@ typedef struct tide__context_step {
     bool had_nan;       ///< … so this is what the inputs were asked before
 } tide__context_step;
 
+/// A tensor of one size in this program, and room for more in a plan for several sizes.
+typedef struct tide__planned_size {
+    uint32_t value, tensor; ///< in the graph; in the plan
+    uint64_t room_bytes;
+} tide__planned_size;
+
 struct tide_context {
     tide_inference_plan *plan; ///< referenced
     tide_run_mode mode;
@@ -93,6 +99,8 @@ struct tide_context {
     bool *sized;                   ///< [n_values] bounded ones that this run has made; NULL: there are none
     tide_context_bounded *bounded; ///< [n_bounded] what came out in the runs so far
     size_t n_bounded;
+    tide__planned_size *smaller; ///< [n_smaller] those that have more room in the plan than they take at this size
+    size_t n_smaller;
     bool inputs_set;
     bool *ran; ///< [n_steps] of a program with regions: which steps this run has done; else NULL
     tide_scope run_scope;
@@ -173,6 +181,10 @@ tide_status tide__context_make_dynamic(tide_context *c, uint32_t value_i, tide_o
 
 /// The tables of a context whose program has such tensors.
 tide_status tide__context_open_bounded(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// Which tensors of the plan may take less than their places have room for. After tide__context_open_bounded.
+tide_status tide__context_find_sizes(tide_context *c, tide_error *err) TIDE_NODISCARD;
+/// A run has begun: tell the observer what those take that have one size in this program, and more room in the plan.
+void tide__context_tell_sizes(const tide_context *c);
 /// A run begins, or has failed: nothing has come out.
 void tide__context_forget_sizes(tide_context *c);
 /// A run has ended well: note what came out.

@@ -269,12 +269,15 @@ uint32_t tide_thread_id(void);
     XX(OOM, 6, "oom")                                                                                                  \
     XX(POOL_DISCARD, 7, "pool_discard") /* all blocks in [address, address + reserved_bytes) go at once */             \
     XX(SNAPSHOT, 8, "snapshot")         /* a moment with a name (tag); no block, no bytes */                           \
-    XX(DEVICE_USAGE, 9, "device_usage") /* requested_bytes of the device's reserved_bytes are in use */
+    XX(DEVICE_USAGE, 9, "device_usage") /* requested_bytes of the device's reserved_bytes are in use */                \
+    XX(SIZED, 10, "sized")              /* a tensor of the plan takes requested_bytes of the reserved_bytes it has */
 
 /// What happened: TIDE_MEM_ALLOC, TIDE_MEM_FREE_COMPLETED, … of the list. A block is live from alloc to free_completed;
 /// free_requested between them says that its owner has given it up and another stream still uses it. Segments are what
 /// an allocator takes from the system. device_usage is a sample of a whole device, all processes included, as its
-/// driver counts: of kind DEFAULT, of no block, part of no sum.
+/// driver counts: of kind DEFAULT, of no block, part of no sum. sized says what came out of a tensor that is sized
+/// while running: block_id is the block that it lies in, address its own, `stream` its number in the plan of the run,
+/// and the tag its extents ("[12x6]"). It is part of no sum either: the block has its bytes whatever comes out.
 typedef enum tide_memory_op {
 #define XX(name, value, text) TIDE_MEM_##name = (value),
     TIDE_MEMORY_OP_MAP(XX)

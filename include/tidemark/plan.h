@@ -85,6 +85,8 @@ typedef struct tide_lifetime {
     tide_gap *gaps;              ///< [n_gaps] by begin_step, disjoint
     uint32_t n_gaps;
     uint64_t *point_bytes; ///< [lifetimes.n_points] size at each profile point; NULL: size_bytes at all of them
+    char *bound;           ///< of a tensor that is sized while running: the most that it can be ("[300x6]", "64
+                           ///< elements"), for reports; size_bytes is room for it. NULL: its size is known
 
     // Set by tide_lifetimes_alias. An alias has no place of its own: it lies alias_offset_bytes into item `alias_of`,
     // which may itself be an alias. It is as aligned as that makes it. While any alias is alive its bytes belong to
@@ -144,7 +146,8 @@ typedef struct tide_lifetimes {
 /**
  * Append one; its number is lt->n - 1 afterwards.
  *
- * @param item  borrowed; name, gaps and point_bytes are copied. No alias: tide_lifetimes_alias makes it one afterwards
+ * @param item  borrowed; name, gaps, point_bytes and bound are copied. No alias: tide_lifetimes_alias makes it one
+ * afterwards
  * @return TIDE_ERR_INVALID naming it for no name, begin >= end, an alignment that is no power of two, a size that
  *         overflows when rounded up, gaps that are unsorted, overlap or lie outside, a fixed offset that is misaligned
  *         or overflows; TIDE_ERR_NOMEM. The table is as it was then

@@ -69,7 +69,7 @@ __attribute__((always_inline)) static inline bool tide__drain_make_event(const t
     e->thread = (int32_t)r->thread;
     e->scope_id = (int32_t)tide__drain_number(f->scopes, f->n_scopes, s->scope);
     e->op = op;
-    if (__builtin_expect(op < TIDE_MEM_ALLOC || op > TIDE_MEM_DEVICE_USAGE, 0)) {
+    if (__builtin_expect(op < TIDE_MEM_ALLOC || op > TIDE_MEM_SIZED, 0)) {
         // A run says which block it works in.
         e->block_id = op == TIDE__OP_SCOPE_ENTER && number != 0 ? tide__drain_block_id(f, number) : 0;
         e->reserved_bytes = e->address = e->stream = 0;
@@ -95,6 +95,7 @@ __attribute__((always_inline)) static inline bool tide__drain_make_event(const t
     // An alloc without a device or a kind would be in no series; other operations may lack them.
     if (op == TIDE_MEM_ALLOC) return kind < TIDE_N_KINDS && device != 0;
     if (__builtin_expect(op == TIDE_MEM_DEVICE_USAGE, 0)) return tide__event_is_true_usage(e);
+    if (__builtin_expect(op == TIDE_MEM_SIZED, 0)) return tide__event_is_true_size(e);
     return kind < TIDE_N_KINDS || kind == TIDE__SLOT_NO_KIND;
 }
 

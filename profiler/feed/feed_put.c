@@ -34,24 +34,25 @@ static inline bool has_room(tide__feed *f, tide__producer *p, uint64_t thread, t
 
 // ---- what an event is about ----
 
-/// What a sample of a device may say; of other operations nothing.
-static inline bool is_true_usage(const tide_memory_event *e) {
-    return e->op != TIDE_MEM_DEVICE_USAGE ||
-           (e->requested_bytes <= e->reserved_bytes && e->block_id == 0 && e->kind == TIDE_KIND_DEFAULT);
+/// What a sample of a device may say, and what a tensor of a plan may come out as; of other operations nothing.
+static inline bool is_true_use(const tide_memory_event *e) {
+    if (e->op < TIDE_MEM_DEVICE_USAGE) return true;
+    if (e->requested_bytes > e->reserved_bytes) return false;
+    return e->op == TIDE_MEM_SIZED || (e->block_id == 0 && e->kind == TIDE_KIND_DEFAULT);
 }
 
 static const char *fault_of(const tide_memory_event *e) {
-    if ((unsigned)e->op < TIDE_MEM_ALLOC || (unsigned)e->op > TIDE_MEM_DEVICE_USAGE) return "no such operation";
+    if ((unsigned)e->op < TIDE_MEM_ALLOC || (unsigned)e->op > TIDE_MEM_SIZED) return "no such operation";
     if ((unsigned)e->kind >= TIDE_N_KINDS) return "no such memory kind";
     if (e->block_id >> TIDE__BLOCK_ID_BITS != 0) return "its block number passes 2^48";
-    if (!is_true_usage(e))
-        return "a device with more bytes in use than it has, or a sample of it with a block or a kind";
+    if (!is_true_use(e) && e->op == TIDE_MEM_SIZED) return "a tensor that takes more bytes than it has";
+    if (!is_true_use(e)) return "a device with more bytes in use than it has, or a sample of it with a block or a kind";
     return "a number of it passes 2^63 - 1";
 }
 
 static inline bool is_possible(const tide_memory_event *e) {
-    return (unsigned)e->op - TIDE_MEM_ALLOC <= TIDE_MEM_DEVICE_USAGE - TIDE_MEM_ALLOC &&
-           (unsigned)e->kind < TIDE_N_KINDS && is_true_usage(e) && e->block_id >> TIDE__BLOCK_ID_BITS == 0 &&
+    return (unsigned)e->op - TIDE_MEM_ALLOC <= TIDE_MEM_SIZED - TIDE_MEM_ALLOC && (unsigned)e->kind < TIDE_N_KINDS &&
+           is_true_use(e) && e->block_id >> TIDE__BLOCK_ID_BITS == 0 &&
            (e->t_ns | e->requested_bytes | e->reserved_bytes) >> 63 == 0;
 }
 

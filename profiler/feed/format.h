@@ -40,7 +40,7 @@
     UINT64_C(0x6465656665646974) // "tidefeed", little-endian: a feed of another byte order is foreign
 
 enum {
-    TIDE__FEED_VERSION = 2,
+    TIDE__FEED_VERSION = 3,
     TIDE__FEED_HEADER_BYTES = 1 << 20,
     TIDE__FEED_MAX_CHUNKS = 32640,
     TIDE__FEED_FIXED_BYTES = 4096, ///< of the header, that hold all but the table

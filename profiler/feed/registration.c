@@ -217,6 +217,7 @@ void tide__code_lifetime(tide__codec *c, tide_lifetime *item) {
     code_u32(c, &item->apart_set);
     code_alias(c, item);
     code_u32(c, &item->n_gaps);
+    tide__code_text(c, &item->bound);
 }
 
 void tide__code_gap(tide__codec *c, tide_gap *gap) {

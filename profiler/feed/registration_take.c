@@ -129,6 +129,7 @@ static tide_status take_tensor(tide__codec *c, tide_memory_plan *p, size_t i, al
     tide_host_free(item.name);
     tide_host_free(item.gaps);
     tide_host_free(item.point_bytes);
+    tide_host_free(item.bound);
     return st;
 }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Events of rare operations, found without a replay: moments that the program named, samples of devices. See
-// tidemark/trace.h and devices.h.
+// Events of rare operations, found without a replay: moments that the program named, samples of devices, tensors that
+// were sized while running. See tidemark/trace.h, devices.h and sizes.h.
 #include <stdlib.h>
 
 #include "core/base/host_alloc.h"
 #include "profiler/devices.h"
 #include "profiler/read/moments_internal.h"
+#include "profiler/sizes.h"
 
 typedef struct finding {
     tide_trace *t;
@@ -137,6 +138,31 @@ tide_status tide_trace_device_usage(tide_trace *t, tide_trace_usage **out, size_
     tide_host_free(f.events);
     if (st != TIDE_OK) return st;
     *out = samples;
+    *n = f.n;
+    return TIDE_OK;
+}
+
+// ---- tensors that were sized while running ----
+
+tide_status tide_trace_sizes(tide_trace *t, tide_trace_size **out, size_t *n, tide_error *err) {
+    finding f = {.t = t, .op = TIDE_MEM_SIZED};
+    tide_trace_size *sizes = NULL;
+    tide_status st = find_all(&f, err);
+    if (st == TIDE_OK && f.n > 0) st = TIDE_NEW(&sizes, f.n, err, "for the sizes of '%s'", t->path);
+    for (size_t i = 0; st == TIDE_OK && i < f.n; i++) {
+        const tide__event *e = &f.events[i];
+        sizes[i] = (tide_trace_size){.event = (uint64_t)e->id,
+                                     .t_ns = (uint64_t)e->t_ns,
+                                     .run_id = e->run_id,
+                                     .thread = (uint32_t)e->thread,
+                                     .tensor = (uint64_t)e->stream,
+                                     .block_id = (uint64_t)e->block_id,
+                                     .extents = e->tag_id != 0 ? tide__trace_text(t, e->tag_id) : "",
+                                     .bytes = (uint64_t)e->requested_bytes};
+    }
+    tide_host_free(f.events);
+    if (st != TIDE_OK) return st;
+    *out = sizes;
     *n = f.n;
     return TIDE_OK;
 }

@@ -192,6 +192,7 @@ bool tide__damaged_event_is_sound(const tide__event *e) {
         return e->scope_id > 0 && e->kind == TIDE__NO_KIND;
     if (e->op == TIDE__OP_GAP) return e->kind == TIDE__NO_KIND && e->requested_bytes > 0;
     if (e->op == TIDE_MEM_DEVICE_USAGE) return tide__event_is_true_usage(e);
+    if (e->op == TIDE_MEM_SIZED) return tide__event_is_true_size(e);
     if (e->kind == TIDE__NO_KIND || e->device == 0) return e->op == TIDE_MEM_SNAPSHOT;
     return e->kind < TIDE_N_KINDS;
 }

@@ -402,7 +402,7 @@ typedef struct known_shape {
     const tide__event *last;
     uint64_t *block;
     uint64_t *scope;
-    bool is_alloc, is_usage;
+    bool is_alloc, is_usage, is_size;
 } known_shape;
 
 typedef struct decoder {
@@ -452,7 +452,8 @@ static __attribute__((noinline)) const uint8_t *get_names(decoder *c, const uint
                                        .block = &c->block[thread][class_of(e.op)],
                                        .scope = &c->scope[thread],
                                        .is_alloc = e.op == TIDE_MEM_ALLOC,
-                                       .is_usage = e.op == TIDE_MEM_DEVICE_USAGE};
+                                       .is_usage = e.op == TIDE_MEM_DEVICE_USAGE,
+                                       .is_size = e.op == TIDE_MEM_SIZED};
     return p;
 }
 
@@ -530,7 +531,7 @@ static inline const uint8_t *get_event(decoder *c, const uint8_t *p, tide__event
     const uint64_t t_ns = (uint64_t)before->t_ns + dt;
     const uint64_t low = tag | *s->scope;
     c->bad = is_wrong | ((int64_t)(dt | t_ns | block | requested | reserved | low) < 0) | (low > INT32_MAX) |
-             (s->is_usage & ((block != 0) | (requested > reserved)));
+             (s->is_usage & (block != 0)) | ((s->is_usage | s->is_size) & (requested > reserved));
     e->id = events[0].id + (int64_t)i;
     e->t_ns = (int64_t)t_ns;
     e->block_id = (int64_t)block;

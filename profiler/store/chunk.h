@@ -99,6 +99,7 @@ static inline bool tide__event_is_sane(const tide__event *e) {
     const bool has_kind = e->kind < TIDE_N_KINDS;
     if (of_block >> e->op & 1) return has_kind && e->device > 0;
     if (e->op == TIDE_MEM_DEVICE_USAGE) return tide__event_is_true_usage(e);
+    if (e->op == TIDE_MEM_SIZED) return tide__event_is_true_size(e);
     return has_kind || e->kind == TIDE__NO_KIND;
 }
 

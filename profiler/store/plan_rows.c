@@ -52,7 +52,8 @@ typedef struct reader {
 #define PLAN_SIZE_COLUMNS "idx, point, size_bytes"
 #define PLAN_TENSOR_COLUMNS                                                                                            \
     "idx, name, size_bytes, align_bytes, begin_step, end_step, kind, device, role, persistent, node, port, value, "    \
-    "aligned_bytes, pool, offset_bytes, unrounded, fixed_offset_bytes, apart_set, alias, alias_of, alias_offset_bytes"
+    "aligned_bytes, pool, offset_bytes, unrounded, fixed_offset_bytes, apart_set, alias, alias_of, "                   \
+    "alias_offset_bytes, bound"
 
 /// TIDE_ERR_BAD_INPUT: a row of `table` that no recorder wrote.
 static tide_status bad_row(const reader *r, const char *table, size_t row_i) {
@@ -211,9 +212,13 @@ static tide_status add_tensor(reader *r, sqlite3_stmt *stmt, size_t row_i, tide_
 
 static tide_status take_tensor(reader *r, sqlite3_stmt *stmt, size_t row_i) {
     // The table copies what the item has; until then SQLite lends the name.
-    tide_lifetime item = {.name = tide_host_strdup(tide__sql_text(stmt, 1))};
-    const tide_status st = item.name != NULL ? add_tensor(r, stmt, row_i, &item) : TIDE_NO_MEMORY(r->err, "for a plan");
+    const bool is_bounded = sqlite3_column_type(stmt, 22) != SQLITE_NULL;
+    tide_lifetime item = {.name = tide_host_strdup(tide__sql_text(stmt, 1)),
+                          .bound = is_bounded ? tide_host_strdup(tide__sql_text(stmt, 22)) : NULL};
+    const bool good = item.name != NULL && (item.bound != NULL || !is_bounded);
+    const tide_status st = good ? add_tensor(r, stmt, row_i, &item) : TIDE_NO_MEMORY(r->err, "for a plan");
     tide_host_free(item.name);
+    tide_host_free(item.bound);
     tide_host_free(item.gaps);
     tide_host_free(item.point_bytes);
     return st;
@@ -620,12 +625,13 @@ static void bind_index(sqlite3_stmt *stmt, int i, uint32_t index) {
     if (index != TIDE_NO_INDEX) sqlite3_bind_int64(stmt, i, index);
 }
 
-/// Columns 18 to 23: what most tensors have nothing of.
+/// Columns 18 to 24: what most tensors have nothing of.
 static bool bind_rare(sqlite3_stmt *stmt, const tide_lifetime *item) {
     bool fits = true;
     sqlite3_bind_int(stmt, 18, item->unrounded);
     if (item->fixed) fits = tide__sql_bind_u64(stmt, 19, item->fixed_offset_bytes);
     if (item->apart_set != 0) sqlite3_bind_int64(stmt, 20, item->apart_set);
+    if (item->bound != NULL) tide__sql_bind_text(stmt, 24, item->bound);
     if (item->alias == TIDE_ALIAS_NONE) return fits;
     tide__sql_bind_text(stmt, 21, tide_alias_kind_name(item->alias));
     sqlite3_bind_int64(stmt, 22, item->alias_of);
@@ -773,8 +779,8 @@ tide_status tide__plan_rows_write(const tide__sql *s, int64_t run_id, const tide
         bind_fn bind;
     } tables[] = {
         {"INSERT INTO plan_buffer VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", plan->n_buffers, bind_buffer},
-        {"INSERT INTO plan_tensor VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", lt->n,
-         bind_tensor},
+        {"INSERT INTO plan_tensor VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         lt->n, bind_tensor},
         {"INSERT INTO plan_pool VALUES(?, ?, ?, ?, ?, ?)", plan->n_pools, bind_pool},
         {"INSERT INTO plan_point VALUES(?, ?, ?)", lt->n_points, bind_point},
         {"INSERT INTO plan_recomputed VALUES(?, ?, ?)", lt->n_recomputed, bind_recomputed},

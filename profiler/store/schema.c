@@ -223,6 +223,7 @@ static const tide__schema_item tables[] = {
                     "  alias TEXT,\n"
                     "  alias_of INTEGER,\n"
                     "  alias_offset_bytes INTEGER,\n"
+                    "  bound TEXT,\n"
                     "  PRIMARY KEY(run_id, idx)\n"
                     ") STRICT, WITHOUT ROWID"},
     {"plan_part", "CREATE TABLE plan_part(\n"
@@ -458,7 +459,7 @@ static const tide__schema_item views[] = {
      "CREATE VIEW plan_tensors AS\n"
      "SELECT t.run_id, t.idx, t.name, k.name AS kind, t.role, t.persistent, t.size_bytes, t.aligned_bytes,\n"
      "       t.begin_step, t.end_step, t.pool, t.offset_bytes, s.name AS begin_step_name, t.alias,\n"
-     "       a.name AS alias_of, t.alias_offset_bytes\n"
+     "       a.name AS alias_of, t.alias_offset_bytes, t.bound\n"
      "FROM plan_tensor t JOIN kind k ON k.id = t.kind\n"
      "LEFT JOIN plan_tensor a ON a.run_id = t.run_id AND a.idx = t.alias_of\n"
      "LEFT JOIN plan_step s ON s.run_id = t.run_id AND s.step = t.begin_step"},
@@ -646,6 +647,17 @@ static const tide__schema_item views[] = {
      "       max(coalesce(k.allocators + k.outside, 0) - u.used_bytes, 0) AS off_bytes,\n"
      "       u.total_bytes - u.used_bytes AS free_bytes\n"
      "FROM device_usage u LEFT JOIN known k ON k.event_id = u.event_id"},
+    {"sizes",
+     "CREATE VIEW sizes AS\n"
+     "WITH told AS (\n"
+     "  SELECT e.*, max(iif(s.kind = 'run' AND e.op = 16, e.id, NULL))\n"
+     "         OVER (PARTITION BY e.run_id, e.thread ORDER BY e.id) AS first_event\n"
+     "  FROM event e LEFT JOIN scope s ON s.id = e.scope_id WHERE e.op IN (10, 16))\n"
+     "SELECT e.run_id, x.execution, t.idx, t.name, coalesce(n.text, '') AS extents, e.requested_bytes AS bytes,\n"
+     "       t.bound, t.size_bytes AS bound_bytes, e.id AS event_id, e.t_ns, e.thread\n"
+     "FROM told e JOIN plan_tensor t ON t.run_id = e.run_id AND t.idx = e.stream AND t.bound IS NOT NULL\n"
+     "LEFT JOIN name n ON n.id = e.tag_id\n"
+     "LEFT JOIN executions x ON x.run_id = e.run_id AND x.first_event = e.first_event WHERE e.op = 10"},
     {"gaps",
      "CREATE VIEW gaps AS\n"
      "SELECT e.id AS event_id, e.run_id, e.t_ns, e.requested_bytes AS lost, e.thread FROM event e WHERE e.op = 18"},

@@ -60,6 +60,9 @@ function repeat(side) {
     t.from.forEach((from, at) => made.push({begin: times[from], end: times[t.to[at]], size: t.size_bytes[at], execution: k, at, number: t.number[at]}));
   });
   if (t) made.sort((a, b) => a.begin - b.begin || b.size - a.size || a.execution - b.execution || a.number - b.number);
+  const sizes = new Map(); // what came out of tensors that are sized while running, in each execution
+  if (side.sizes) side.sizes.tensor.forEach((number, i) => sizes.set(side.sizes.execution[i] + ' ' + number, i));
+  const sized = (m, column) => { const i = sizes.get(m.execution + ' ' + m.number); return i === undefined ? null : side.sizes[column][i]; };
   // Each context has a buffer of its own: where an execution has what is written in the first one's region.
   const regions = x ? x.regions.map((pairs) => new Map(pairs || [])) : [];
   const place = new Map(); // where each tensor of each execution stands
@@ -67,6 +70,7 @@ function repeat(side) {
   const all = {execution: made.map((m) => (m.execution < 0 ? null : m.execution))};
   for (const column of Object.keys(it)) {
     const other = {begin: (m) => m.begin, end: (m) => m.end, id: () => null, open: () => 0,
+      extents: (m) => sized(m, 'extents'), actual_bytes: (m) => sized(m, 'actual_bytes'),
       region: (m) => regions[m.execution].get(t.region[m.at]) ?? t.region[m.at],
       lies_in: (m) => (t.lies_in[m.at] === null ? null : place.get(m.execution * t.from.length + t.lies_in[m.at]))}[column];
     all[column] = made.map((m) => (m.execution < 0 ? it[column][m.at] : other ? other(m) : t[column][m.at]));
@@ -132,6 +136,15 @@ function spread(curve) {
     out.min[i] = curve.min ? curve.min[k] : curve.max[k];
   }
   return out;
+}
+/// Of an item that is sized while running the most that it can be; '' of any other one.
+function boundOf(s, i) { return s.items.bound && s.items.bound[i] !== null ? s.words[s.items.bound[i]] : ''; }
+/// What came out of it: "[12x6], 288 B (4 % of its place)"; '' where nothing is known.
+function cameOut(s, i) {
+  const it = s.items, actual = boundOf(s, i) ? it.actual_bytes[i] : null;
+  if (actual === null || actual === undefined) return '';
+  const extents = it.extents[i] === null ? '' : s.words[it.extents[i]] + ', ';
+  return extents + inFull(actual) + (it.size_bytes[i] > 0 ? ' (' + (100 * actual / it.size_bytes[i]).toFixed(1) + ' % of its place)' : '');
 }
 /// A name within a line: one that is written from right to left does not turn round what stands beside it.
 function isolated(name) { return '\u2066' + name + '\u2069'; }

@@ -280,7 +280,7 @@ function drawLifetimes() {
     if (i === state.sel) { g.fillStyle = colours.card; g.fillRect(0, y, c.width, rowHeight); }
     g.fillStyle = i === state.sel ? colours.accent : colours.fg;
     g.textAlign = 'right';
-    g.fillText(cut(g, s.name(i) || '(no name)', left - 14), left - 8, y + rowHeight / 2);
+    g.fillText(cut(g, (boundOf(s, i) ? '\u2264 ' : '') + (s.name(i) || '(no name)'), left - 14), left - 8, y + rowHeight / 2);
     bar(c, it.begin[i], it.end[i], it.fill[i], y + 3, rowHeight - 6, it.open[i] === 1, i === state.sel);
   }
   if (list.length === 0) {

@@ -6,9 +6,12 @@ function describe(s, i) {
   const put = (key, value) => { if (value !== '' && value !== null && value !== undefined) parts.push([key, value]); };
   put('Name', s.name(i) || '(no name)');
   put(s.axis === 'steps' ? 'Operator' : 'Scope', s.owner(i));
+  put('Made in', it.owner[i] === null ? '' : bodyOf(s, s.steps.name.indexOf(it.owner[i])));
   put('Kind', s.kindOf(i));
   put('Role', s.roleOf(i));
   put('Size', inFull(it.size_bytes[i]));
+  put('At most', boundOf(s, i));
+  put('Came out as', cameOut(s, i));
   if (it.reserved_bytes[i] !== it.size_bytes[i]) put('Takes', inFull(it.reserved_bytes[i]));
   put('Lives', 'from ' + timeWords(s, it.begin[i]) + (it.open[i] === 1 ? ', never freed' : ' up to ' + timeWords(s, it.end[i])));
   if (it.place[i] !== null) put('Place', exact(it.place[i]) + (it.region[i] !== null ? ' in ' + s.regions[it.region[i]].label : ''));

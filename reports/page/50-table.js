@@ -24,7 +24,7 @@ function drawTable() {
     cell(tr, s.owner(i), 'text');
     cell(tr, s.kindOf(i), 'text');
     cell(tr, s.roleOf(i), 'text');
-    cell(tr, it.size_bytes[i]);
+    cell(tr, (boundOf(s, i) ? '\u2264 ' : '') + it.size_bytes[i]);
     cell(tr, it.reserved_bytes[i]);
     cell(tr, it.begin[i] + s.zero);
     cell(tr, it.open[i] === 1 ? '' : it.end[i] + s.zero);

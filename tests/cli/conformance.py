@@ -29,6 +29,7 @@ DISPUTED = {"test_resize_downsample_scales_cubic_align_corners", "test_resize_do
 # Why a case is refused, by its message; the first that fits.
 REASONS = (
     (r"operator '([\w.]+)' of node '[^']*' is not implemented for opset (\d+)", "operator", lambda m: f"{m[1]} (opset {m[2]})"),
+    (r"operator '(Sequence\w+|SplitToSequence|ConcatFromSequence)' of node '[^']*' is not served", "sequences and optionals", lambda m: ""),
     (r"infer shapes: (\w+) '[^']*': the output size depends on the content of (\w+)", "a size that is known only while running",
      lambda m: f"{m[1]}: {m[2]}"),
     (r"' is an? (sequence|optional|map)", "sequences and optionals", lambda m: ""),

@@ -78,9 +78,9 @@ class Graph:
                          *(message(11, value(*i)) for i in self.inputs), *(message(12, value(*o)) for o in self.outputs)])
 
 
-def function(name, inputs, outputs, nodes, attributes=(), domain="local", opset=16):
+def function(name, inputs, outputs, nodes, attributes=(), domain="local", opset=16, defaults=()):
     return b"".join([message(1, name), *(message(4, i) for i in inputs), *(message(5, o) for o in outputs),
-                     *(message(6, a) for a in attributes), *(message(7, n) for n in nodes),
+                     *(message(6, a) for a in attributes), *(message(7, n) for n in nodes), *(message(11, a) for a in defaults),
                      message(9, number(2, opset)), message(9, message(1, domain) + number(2, 1)), message(10, domain)])
 
 

@@ -390,6 +390,41 @@ class Files(Case):
         many.append(onnx.function("F40", ["v"], ["w"], [node("Neg", ["v"], ["w"])]))
         self.no(onnx.write_case(self.dir / "m", graph, [], [], functions=many)[0], "calls of functions come to more than")
 
+    def test_defaults_of_functions(self):
+        """What the call leaves out the function has: numbers, a tensor, a body; what the call has is taken."""
+        shift = onnx.function("Shift", ["v"], ["w"], [node("Constant", [], ["k"], value_ints=Ref("k", 7)), node("Constant", [], ["t"], value=Ref("t", 4)),
+                                                      node("Add", ["v", "k"], ["m"]), node("Mul", ["m", "t"], ["w"])],
+                              defaults=[onnx.attribute("k", [10]), onnx.attribute("t", tensor("", INT64, [2], [2, 3]))])
+        calls = [node("Shift", ["x"], ["a"], name="plain", domain="local"), node("Shift", ["a"], ["y"], name="given", domain="local", k=[1])]
+        path, data = onnx.write_case(self.dir / "d", Graph(calls, [("x", INT64, [2])], [("y",)]), [(INT64, [2], [1, 2])],
+                                     [(INT64, [2], [46, 111])], functions=[shift])
+        self.ok("compare", path, "--reference", data, "--fill", "poison")
+        deep = onnx.attribute("k", [1])
+        for _ in range(60):
+            deep = onnx.attribute("k", Graph([onnx.message(5, deep)], [], []))
+        for default, says in ((onnx.number(8, 1), "without a name or a value"), (onnx.message(1, "k") + b"\x0a\x7f", "truncated"), (deep, "nested too deep")):
+            bad = onnx.function("Shift", ["v"], ["w"], [node("Neg", ["v"], ["w"])], defaults=[default])
+            self.no(onnx.write_case(self.dir / "b", Graph(calls, [("x", INT64, [2])], [("y",)]), [], [], functions=[bad])[0], says)
+
+    def test_scan_of_opset_8(self):
+        """Each item of the batch for itself, one sequence backwards; lengths of their own are refused."""
+        body = Graph([node("Add", ["s", "a"], ["k"]), node("Mul", ["k", "b"], ["m"])], [("s", INT64, [1]), ("a", INT64, [1]), ("b", INT64, [1])], [("k",), ("m",)])
+        scan = lambda first: node("Scan", [first, "s0", "xs", "zs"], ["last", "all"], name="old", body=body, num_scan_inputs=2, directions=[0, 1])
+        ends = [("s0", INT64, [2, 1]), ("xs", INT64, [2, 3, 1]), ("zs", INT64, [2, 3, 1])], [("last",), ("all",)]
+        fed = [(INT64, [2, 1], [10, 20]), (INT64, [2, 3, 1], [1, 2, 3, 4, 5, 6]), (INT64, [2, 3, 1], [1, 10, 100, 2, 3, 4])]
+        want, last = [], []
+        for b in range(2):
+            s = fed[0][2][b]
+            for i in range(3):
+                s += fed[1][2][3 * b + i]
+                want.append(s * fed[2][2][3 * b + 2 - i])
+            last.append(s)
+        path, data = onnx.write_case(self.dir / "old", Graph([scan("")], *ends), fed, [(INT64, [2, 1], last), (INT64, [2, 3, 1], want)], opset=8)
+        done = self.json("compare", path, "--reference", data, "--fill", "poison", "-n", 2)
+        self.assertEqual({r["pass"] for r in done["outputs"]["reference"]}, {True})
+        self.assertEqual({k["difference_bytes"] for k in done["kinds"]}, {0})
+        self.no(onnx.write_case(self.dir / "lens", Graph([scan("lens")], ends[0] + [("lens", INT64, [2])], ends[1]), [], [], opset=8)[0], "sequences of several lengths")
+
     def test_none_of_them(self):
         """No element, no trip, nothing carried, nothing that comes out."""
         go = node("Identity", ["go"], ["g"])

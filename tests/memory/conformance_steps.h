@@ -160,6 +160,7 @@ static void tally_on_memory(void *self, const tide_memory_event *event) {
     case TIDE_MEM_POOL_DISCARD:
     case TIDE_MEM_SNAPSHOT:
     case TIDE_MEM_DEVICE_USAGE:
+    case TIDE_MEM_SIZED:
         break; // no allocator of ours tells these
     }
 }

@@ -67,8 +67,9 @@ static bool special_inputs(one_op *o, tide_dtype dtype, tide_shape full, tide_rn
         number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){1, full.dims[0], cols}), rng);
     } else if (is(def, "LRN")) {
         number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){2, 7, cols / 2}), rng);
-    } else if (is(def, "InstanceNormalization")) {
+    } else if (is(def, "InstanceNormalization") || is(def, "GroupNormalization")) {
         const int64_t one = 3;
+        if (is(def, "GroupNormalization")) one_int(o, "num_groups", 3);
         number_in(o, 0, dtype, tide_shape_make(3, (int64_t[]){2, 3, cols}), rng);
         for (size_t i = 1; i < 3; i++) number_in(o, i, dtype, tide_shape_make(1, &one), rng);
     } else if (strncmp(def->name, "Skip", 4) == 0) {

@@ -30,6 +30,8 @@ static const struct {
     {"DepthToSpace", "blocksize=2"},
     {"SpaceToDepth", "blocksize=2"},
     {"Attention", "num_heads=1"},
+    {"MultiHeadAttention", "num_heads=1"},
+    {"GroupNormalization", "num_groups=1"},
     {"BitShift", "direction=LEFT"},
     {"MaxRoiPool", "pooled_shape=[1,1]"},
     {"Mod", "fmod=1"},

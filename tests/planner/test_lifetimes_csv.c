@@ -310,7 +310,7 @@ static const struct {
     {"id,lower,upper,bytes\n", "'bytes'", "dir/list.csv:1:16"},
     {"\xEF\xBB\xBFid,lower,upper,bytes\n", "'bytes'", "dir/list.csv:1:19"},
     {"id,lower,upper,size,alias_kind\n", "without 'alias'", "dir/list.csv:1:1"},
-    {"a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\n", "more than", "dir/list.csv:1:35"},
+    {"a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a,a\n", "more than", "dir/list.csv:1:37"},
     {HEAD "x,0,1\n", "3 fields, the head line 4", "dir/list.csv:2:1"},
     {HEAD "x,0,1,2,3\n", "5 fields", "dir/list.csv:2:1"},
     {HEAD "x,0,1,2\nx,1,2,3\n", "line 2 has it too", "dir/list.csv:3:1"},

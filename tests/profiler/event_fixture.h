@@ -177,6 +177,13 @@ static inline void become_usage(tide__event *e) {
     if (e->requested_bytes > e->reserved_bytes) e->requested_bytes = e->reserved_bytes / 2;
 }
 
+/// What only a tensor that was sized while running must be.
+static inline void become_size(tide__event *e) {
+    if (e->kind == TIDE__NO_KIND) e->kind = TIDE_KIND_WORKSPACE;
+    if (e->device == 0) e->device = 1;
+    if (e->requested_bytes > e->reserved_bytes) e->requested_bytes = e->reserved_bytes / 2;
+}
+
 /// An event that is allowed and looks like no other.
 static inline tide__event extreme_event(tide_rng *rng) {
     tide__event e = {.op = all_ops[tide_rng_below(rng, sizeof all_ops)],
@@ -195,6 +202,7 @@ static inline tide__event extreme_event(tide_rng *rng) {
     if (e.op <= TIDE_MEM_FREE_COMPLETED && e.device == 0) e.device = 1;
     if (e.op > TIDE_MEM_FREE_COMPLETED && tide_rng_below(rng, 2) == 0) e.kind = TIDE__NO_KIND;
     if (e.op == TIDE_MEM_DEVICE_USAGE) become_usage(&e);
+    if (e.op == TIDE_MEM_SIZED) become_size(&e);
     return e;
 }
 

@@ -493,11 +493,11 @@ static void impossible_events_are_refused(void **state) {
 
 static void ops_of_a_trace_have_names(void **state) {
     (void)state;
-    for (int op = 1; op <= 9; op++) assert_string_equal(tide__op_name(op), tide_memory_op_name((tide_memory_op)op));
+    for (int op = 1; op <= 10; op++) assert_string_equal(tide__op_name(op), tide_memory_op_name((tide_memory_op)op));
     assert_string_equal(tide__op_name(TIDE__OP_SCOPE_ENTER), "scope_enter");
     assert_string_equal(tide__op_name(TIDE__OP_SCOPE_LEAVE), "scope_leave");
     assert_string_equal(tide__op_name(TIDE__OP_GAP), "gap");
-    static const int none[] = {-1, 0, 10, 15, 19, TIDE__SLOT_THREAD};
+    static const int none[] = {-1, 0, 11, 15, 19, TIDE__SLOT_THREAD};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) assert_null(tide__op_name(none[i]));
 }
 

@@ -64,8 +64,11 @@ static void test_impossible_events_are_refused(void **state) {
     bad.kind = (tide_memory_kind)TIDE_N_KINDS;
     expect_refused(&bad, "no such memory kind");
     bad = good;
-    bad.op = (tide_memory_op)10;
+    bad.op = (tide_memory_op)11;
     expect_refused(&bad, "no such operation");
+    bad.op = TIDE_MEM_SIZED;
+    bad.requested_bytes = bad.reserved_bytes + 1;
+    expect_refused(&bad, "a tensor that takes more bytes than it has");
     bad = good;
     bad.requested_bytes = UINT64_MAX;
     expect_refused(&bad, "passes 2^63");

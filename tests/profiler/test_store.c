@@ -42,7 +42,7 @@ static void test_a_new_trace_is_one_whole_file(void **state) {
     assert_sql(d.file, "SELECT value FROM meta WHERE key IN ('schema', 'version', 'state') ORDER BY key",
                "tidemark.trace\nrecording\n1\n");
     assert_sql(d.file, "SELECT id, name FROM op WHERE id >= 7",
-               "7|pool_discard\n8|snapshot\n9|device_usage\n16|scope_enter\n17|scope_leave\n18|gap\n");
+               "7|pool_discard\n8|snapshot\n9|device_usage\n10|sized\n16|scope_enter\n17|scope_leave\n18|gap\n");
     assert_sql(d.file, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'", "0\n");
     assert_sql(d.file, "SELECT * FROM series", "0||\n");
     tmp_dir_remove(&d);

@@ -102,13 +102,34 @@ static void add_place(fields *f, const tide_tui_scene *s) {
     if (s->after != TIDE_NO_ITEM) add(f, "after it", "%s", tide_tui_item_name(s, s->after, name, sizeof name));
 }
 
+/// Of one that is sized while running: what it is at most, and what came out.
+static void add_bound(fields *f, const tide_tui_scene *s) {
+    const tide_size *x = &s->selection.size;
+    char least[TIDE_TUI_WORD], most[TIDE_TUI_WORD], now[TIDE_TUI_WORD], share[TIDE_TUI_WORD], n[TIDE_TUI_WORD];
+    if (!tide_size_is_bounded(x)) return;
+    add(f, "at most", "%s", x->bound);
+    if (x->n == 0) return;
+    add(f, "came out", "%s, %s (%s)", x->extents, tide_tui_bytes(x->bytes, now, sizeof now),
+        tide_tui_percent(x->bytes, s->selection.shape.size_bytes, share, sizeof share));
+    if (x->n > 1)
+        add(f, "each time", "%s to %s (%s times)", tide_tui_bytes(x->least_bytes, least, sizeof least),
+            tide_tui_bytes(x->most_bytes, most, sizeof most), tide_tui_exact(x->n, n, sizeof n));
+}
+
+/// The bodies of If, Loop and Scan that the step lies in which made it.
+static void add_body(fields *f, const tide_tui_scene *s) {
+    if (s->made_in[0] != '\0') add(f, "in", "%s", s->made_in);
+}
+
 static void collect(const tide_tui_scene *s, fields *f) {
     const tide_item_facts *item = &s->selection;
     char size[TIDE_TUI_WORD], exact[TIDE_TUI_WORD], percent[TIDE_TUI_WORD];
     add(f, "size", "%s (%s B)", tide_tui_bytes(item->shape.size_bytes, size, sizeof size),
         tide_tui_exact(item->shape.size_bytes, exact, sizeof exact));
+    add_bound(f, s);
     add_life(f, s);
     add_makers(f, s);
+    add_body(f, s);
     add_place(f, s);
     if (item->shape.reserved_bytes != item->shape.size_bytes)
         add(f, "reserved", "%s", tide_tui_bytes(item->shape.reserved_bytes, size, sizeof size));

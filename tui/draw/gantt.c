@@ -89,13 +89,15 @@ static void draw_name(const tide_tui_view *v, tide_tui_rect r, int y, const tide
                       selected ? TIDE_TUI_ROLE_TEXT : TIDE_TUI_ROLE_DIM);
 }
 
-static void draw_size(const tide_tui_view *v, tide_tui_rect r, int y, uint64_t bytes) {
-    char text[TIDE_TUI_WORD];
+static void draw_size(const tide_tui_view *v, tide_tui_rect r, int y, const tide_tui_gantt_row *row) {
+    char size[TIDE_TUI_WORD], text[TIDE_TUI_WORD + 4];
     if (r.w < 12) {
-        tide_tui_format_short(bytes, text, sizeof text);
+        tide_tui_format_short(row->bytes, size, sizeof size);
     } else {
-        tide_tui_bytes(bytes, text, sizeof text);
+        tide_tui_bytes(row->bytes, size, sizeof size);
     }
+    snprintf(text, sizeof text, "%s%s", row->is_most ? "<=" : "", size);
+    if (tide_tui_text_width(v->glyphs, text) > r.w) snprintf(text, sizeof text, "%s", size);
     const int w = tide_tui_text_width(v->glyphs, text);
     if (w <= r.w) tide_tui_text(v, r.x + r.w - w, y, w, text, TIDE_TUI_CUT_END, TIDE_TUI_ROLE_TEXT);
 }
@@ -108,7 +110,7 @@ static void draw_row(const tide_tui_view *v, int i) {
     const int y = bars.y + i;
     draw_bar(v, bars, y, row);
     draw_name(v, names, y, row, selected);
-    draw_size(v, sizes, y, row->bytes);
+    draw_size(v, sizes, y, row);
     if (!selected) return;
     tide_tui_mark_row(v->grid, names.x, y, names.w - 1, TIDE_TUI_MARK_SELECTED);
     tide_tui_mark_row(v->grid, sizes.x + 1, y, sizes.w - 1, TIDE_TUI_MARK_SELECTED);

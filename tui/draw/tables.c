@@ -22,7 +22,7 @@
 
 // ---- what is alive ----
 
-enum { NAME, OPERATOR, KIND, SIZE, SHARE, IN_ALL, BORN, PLACE, N_COLUMNS };
+enum { NAME, OPERATOR, KIND, SIZE, SHARE, IN_ALL, BORN, PLACE, CAME_OUT, N_COLUMNS };
 
 static const tide_tui_column columns[N_COLUMNS] = {
     [NAME] = {.title = "name", .key = "name", .min_w = 18, .max_w = 48, .stretch = true},
@@ -32,7 +32,8 @@ static const tide_tui_column columns[N_COLUMNS] = {
     [SHARE] = {.title = "share", .min_w = 7, .right = true, .rank = 1},
     [IN_ALL] = {.title = "in all", .min_w = 7, .right = true, .rank = 2},
     [BORN] = {.title = "born", .key = "begin", .right = true, .rank = 3},
-    [PLACE] = {.title = "place", .key = "place_bytes", .right = true, .rank = 6},
+    [PLACE] = {.title = "place", .key = "place_bytes", .right = true, .rank = 7},
+    [CAME_OUT] = {.title = "came out", .key = "actual_bytes", .min_w = 10, .right = true, .rank = 6},
 };
 
 /// Sum of the rows to this one: rows are asked for from top to bottom, so that it costs nothing.
@@ -58,6 +59,8 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
     const tide_live_items *live = list->scene->live;
     const tide_live_item *item = &live->items[row];
     const tide_subject_facts *f = list->scene->a;
+    char size[TIDE_TUI_WORD];
+    buf[0] = '\0';
     switch (column) {
     case NAME:
         snprintf(buf, buf_bytes, "%s", tide_tui_named(item->site.name));
@@ -69,7 +72,11 @@ static tide_tui_role cell(const void *ctx, size_t row, int column, char *buf, si
         snprintf(buf, buf_bytes, "%s", tide_memory_kind_name(item->shape.kind));
         break;
     case SIZE:
-        tide_tui_bytes(item->counts_bytes, buf, buf_bytes);
+        tide_tui_bytes(item->counts_bytes, size, sizeof size);
+        snprintf(buf, buf_bytes, "%s%s", tide_size_is_bounded(&item->size) ? "<=" : "", size);
+        break;
+    case CAME_OUT:
+        if (item->size.n > 0) tide_tui_bytes(item->size.bytes, buf, buf_bytes);
         break;
     case SHARE:
         tide_tui_percent(item->counts_bytes, live->bytes, buf, buf_bytes);
@@ -100,7 +107,8 @@ bool tide_tui_table_of_live(const tide_tui_scene *s, tide_tui_rect body, tide_tu
     const bool focused = s->state->focus == TIDE_TUI_PANE_TABLE;
     const bool is_item = s->state->item != TIDE_NO_ITEM && s->live->items[out->t.row].item == s->state->item;
     out->t.columns = columns;
-    out->t.n_columns = N_COLUMNS;
+    out->t.n_columns =
+        s->a->is_trace && s->a->n_bounded > 0 ? N_COLUMNS : CAME_OUT; // a plan has no sizes that came out
     out->t.has_selection = focused || is_item;
     out->t.cell = cell;
     out->t.mark = mark_of;
@@ -150,7 +158,7 @@ void tide_tui_draw_table(const tide_tui_view *v) {
 
 // ---- operators ----
 
-enum { STEP, OPERATOR_NAME, MAKES, FREES, LIVE_BYTES, OF_PEAK, HERE, N_STEP_COLUMNS };
+enum { STEP, OPERATOR_NAME, MAKES, FREES, LIVE_BYTES, OF_PEAK, HERE, BODY, N_STEP_COLUMNS };
 
 static const tide_tui_column step_columns[N_STEP_COLUMNS] = {
     [STEP] = {.title = "step", .key = "step", .right = true},
@@ -160,6 +168,7 @@ static const tide_tui_column step_columns[N_STEP_COLUMNS] = {
     [LIVE_BYTES] = {.title = "live", .key = "live_bytes", .min_w = 10, .right = true},
     [OF_PEAK] = {.title = "of peak", .min_w = 7, .right = true, .rank = 4},
     [HERE] = {.title = "", .min_w = 8, .rank = 1},
+    [BODY] = {.title = "in", .key = "body", .min_w = 8, .max_w = 40, .rank = 5},
 };
 
 static tide_tui_role step_cell(const void *ctx, size_t row, int column, char *buf, size_t buf_bytes) {
@@ -185,6 +194,9 @@ static tide_tui_role step_cell(const void *ctx, size_t row, int column, char *bu
     case OF_PEAK:
         tide_tui_percent(op->live_bytes, s->a->peak_bytes, buf, buf_bytes);
         break;
+    case BODY:
+        tide_lifetimes_body_of(&s->a->plan->lifetimes, s->a->step_number[op->step], buf, buf_bytes);
+        break;
     default:
         snprintf(buf, buf_bytes, "%s%s%s", here ? "cursor" : "", here && highest ? ", " : "", highest ? "peak" : "");
     }
@@ -197,7 +209,7 @@ static tide_tui_role step_cell(const void *ctx, size_t row, int column, char *bu
 bool tide_tui_table_of_operators(const tide_tui_scene *s, tide_tui_rect body, tide_tui_list_table *out) {
     if (!tide_tui_list_begin(s, TIDE_TUI_LIST_OPERATORS, body, out)) return false;
     out->t.columns = step_columns;
-    out->t.n_columns = N_STEP_COLUMNS;
+    out->t.n_columns = s->a->plan != NULL && s->a->plan->lifetimes.n_regions > 0 ? N_STEP_COLUMNS : BODY;
     out->t.cell = step_cell;
     return true;
 }

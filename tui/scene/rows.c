@@ -297,6 +297,8 @@ static void fill_row(const tide__frame *f, const tide_items *items, size_t row, 
     out->name = is_group ? rows->keys[row] : site->name;
     out->owner = is_group ? "" : site->owner;
     out->bytes = is_group && rows->bytes != NULL ? rows->bytes[row] : shape->size_bytes;
+    const tide_size size = tide_sizes_find(&items->sizes, tide_items_id(items, item));
+    out->is_most = !is_group && tide_size_is_bounded(&size);
     out->fill = shape->fill;
 }
 

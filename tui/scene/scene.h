@@ -27,6 +27,7 @@ typedef struct tide_tui_gantt_row {
     uint32_t n_members;       ///< 1: an item
     const char *name, *owner; ///< of a group: its key, ""
     uint64_t bytes;
+    bool is_most; ///< it is sized while running: `bytes` is the most that it can be
     tide_item_fill fill;
     bool is_match;        ///< of the search
     int where;            ///< -1: all of it before the window, 1: behind it, 0: some inside
@@ -126,6 +127,7 @@ typedef struct tide_tui_scene {
     uint64_t gap_below, gap_above;
     uint32_t before, after; ///< the items that have its place before and after it; TIDE_NO_ITEM
     char consumers[256];    ///< operators that read it, "" unknown
+    char made_in[128];      ///< the bodies of If, Loop and Scan that it is made in; "" none
     char why[256];          ///< why it is alive at the cursor (or is not): last reader, persistent, leaked, …
 
     /// By which column a list is sorted, as it is shown; column "": in its own order.

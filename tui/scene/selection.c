@@ -103,6 +103,14 @@ static void readers(tide__frame *f, uint32_t table_index) {
         add_name(out->consumers, sizeof out->consumers, lt->step_names[last]);
 }
 
+/// A tensor of the plan in a run is made by the step that its lifetime begins at.
+static void find_body(tide__frame *f, uint64_t table_index) {
+    const tide_memory_plan *plan = f->out->a->plan;
+    if (plan == NULL || table_index >= plan->lifetimes.n || plan->lifetimes.items[table_index].persistent) return;
+    tide_lifetimes_body_of(&plan->lifetimes, plan->lifetimes.items[table_index].begin_step, f->out->made_in,
+                           sizeof f->out->made_in);
+}
+
 // ---- why ----
 
 static void why_of_plan(tide__frame *f, const tide_item_facts *s) {
@@ -169,6 +177,7 @@ tide_status tide__scene_selection(tide__frame *f) {
     if (!tide__is_shown(f, TIDE_TUI_PANE_DETAILS)) return TIDE_OK;
     neighbours(f, items, item);
     if (cache->selection.shape.is_planned) readers(f, (uint32_t)tide_planned_tensor(cache->selection.id));
+    if (cache->selection.shape.is_planned) find_body(f, tide_planned_tensor(cache->selection.id));
     if (f->out->a->is_trace)
         why_of_trace(f, &cache->selection);
     else

@@ -33,7 +33,10 @@ static const tide_items *items_of(const tide_table *t) { return tide_subject_ite
         {"device", "device", TEXT, TIDE_AT(type, shape.device)},                                                       \
         {"allocator", "allocator", TEXT, TIDE_AT(type, shape.allocator)},                                              \
         {"size_bytes", "size", BYTES, TIDE_AT(type, shape.size_bytes)},                                                \
-        {"reserved_bytes", "reserved", BYTES, TIDE_AT(type, shape.reserved_bytes)}, {                                  \
+        {"reserved_bytes", "reserved", BYTES, TIDE_AT(type, shape.reserved_bytes)},                                    \
+        {"bound", "at most", TEXT, TIDE_AT(type, size.bound)},                                                         \
+        {"extents", "came out as", TEXT, TIDE_AT(type, size.extents)},                                                 \
+        {"actual_bytes", "came out", BYTES, TIDE_AT(type, size.bytes)}, {                                              \
         "id", "number", COUNT, TIDE_AT(type, id)                                                                       \
     }
 
@@ -159,6 +162,14 @@ static const tide_column map_columns[] = {
 
 // ---- operators ----
 
+/// The bodies of If, Loop and Scan that the step lies in.
+static void operator_body(const void *row, tide_cell *v) {
+    const tide_subject_facts *f = v->table->facts;
+    if (f->plan == NULL || f->plan->lifetimes.n_regions == 0) return;
+    const int64_t step = f->step_number[((const tide_tui_operator *)row)->step];
+    tide_cell_text(v, tide_lifetimes_body_of(&f->plan->lifetimes, step, v->buf, sizeof v->buf));
+}
+
 static const tide_column operator_columns[] = {
     {"operator", "operator", TEXT, TIDE_AT(tide_tui_operator, name)},
     {"step", "step", COUNT, TIDE_AT(tide_tui_operator, step)},
@@ -166,13 +177,14 @@ static const tide_column operator_columns[] = {
     {"makes_bytes", "makes", BYTES, TIDE_AT(tide_tui_operator, makes_bytes)},
     {"frees_bytes", "frees", BYTES, TIDE_AT(tide_tui_operator, frees_bytes)},
     {"live_bytes", "highest while it runs", BYTES, TIDE_AT(tide_tui_operator, live_bytes)},
+    {"body", "in", TEXT, .get = operator_body},
 };
 
 // ---- details: the selection, one row ----
 
 typedef struct details_row {
     tide_item_facts item;
-    const char *role, *alias, *alias_of, *below, *above, *before, *after, *consumers, *why;
+    const char *role, *alias, *alias_of, *below, *above, *before, *after, *consumers, *made_in, *why;
     uint64_t pool, gap_below, gap_above;
 } details_row;
 _Static_assert(sizeof(details_row) <= TIDE_ROW_BYTES, "the selection has room");
@@ -196,6 +208,7 @@ static const void *details_row_at(const tide_table *t, size_t i, void *room) {
                        .before = name_of(items, s->before),
                        .after = name_of(items, s->after),
                        .consumers = s->consumers,
+                       .made_in = s->made_in,
                        .why = s->why,
                        .pool = x->pool != TIDE_NO_POOL ? (uint64_t)x->pool : UINT64_MAX,
                        .gap_below = s->below != TIDE_NO_ITEM || s->gap_below > 0 ? s->gap_below : TIDE_UNKNOWN_BYTES,
@@ -206,6 +219,9 @@ static const void *details_row_at(const tide_table *t, size_t i, void *room) {
 static const tide_column details_columns[] = {
     ITEM_COLUMNS(tide_item_facts), // the item stands first in the row
     {"role", "role", TEXT, TIDE_AT(details_row, role)},
+    {"times_sized", "times it came out", COUNT, TIDE_AT(details_row, item.size.n)},
+    {"least_actual_bytes", "least of them", BYTES, TIDE_AT(details_row, item.size.least_bytes)},
+    {"most_actual_bytes", "most of them", BYTES, TIDE_AT(details_row, item.size.most_bytes)},
     {"place_bytes", "at", ADDRESS, TIDE_AT(details_row, item.place)},
     {"pool", "pool", COUNT, TIDE_AT(details_row, pool)},
     {"begin", "begins", TIME, TIDE_AT(details_row, item.begin)},
@@ -221,6 +237,7 @@ static const tide_column details_columns[] = {
     {"before", "had its place before", TEXT, TIDE_AT(details_row, before)},
     {"after", "gets its place next", TEXT, TIDE_AT(details_row, after)},
     {"consumers", "read by", TEXT, TIDE_AT(details_row, consumers)},
+    {"made_in", "made in", TEXT, TIDE_AT(details_row, made_in)},
     {"why", "why", TEXT, TIDE_AT(details_row, why)},
 };
 
