@@ -25,7 +25,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
-enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC };
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_STACKS };
 
 /// Records of CUDA come 100 ms after the fact; nothing is told later than that.
 enum { CUDA_HOLD_BACK_MS = 500 };
@@ -35,6 +35,8 @@ static const char help[] =
     "  --malloc WHEN       what its programs allocate by malloc, operator new and mmap: auto (the default: of all but\n"
     "                      tidemark and those that link libtidemark-record, which tell of their memory themselves),\n"
     "                      on (of those too; an error where CMD cannot be recorded) or off\n"
+    "  --stacks N          with the call stack of each allocation, N calls of it at most (1 to 64): who asked, by\n"
+    "                      function, file, line and library (tidemark trace --by function)\n"
     "  --cuda WHEN         the CUDA memory of all programs in it, whatever they are: auto (the default: where the\n"
     "                      plug-in and an NVIDIA driver are), on (an error where they are not) or off\n"
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
@@ -49,6 +51,7 @@ static const struct option option_table[] = {{"output", required_argument, NULL,
                                              CLI_RECORDING_OPTIONS,
                                              {"cuda", required_argument, NULL, OPT_CUDA},
                                              {"malloc", required_argument, NULL, OPT_MALLOC},
+                                             {"stacks", required_argument, NULL, OPT_STACKS},
                                              {"quiet", no_argument, NULL, OPT_QUIET},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -196,6 +199,7 @@ typedef struct options {
     cli_recording_options recording;
     cli_when cuda;
     cli_when malloc;
+    unsigned stacks; // 0: none
     bool quiet;
 } options;
 
@@ -275,7 +279,7 @@ static int record(const options *o, char **argv) {
     const int why = look_for(argv[0], file);
     if (why != 0) return cannot_run(argv[0], why);
     bool has_cuda;
-    if (cli_malloc_prepare(o->malloc, file, &err) != TIDE_OK) return cli_fail(&err);
+    if (cli_malloc_prepare(o->malloc, o->stacks, file, &err) != TIDE_OK) return cli_fail(&err);
     if (cli_cuda_prepare(o->cuda, &has_cuda, &err) != TIDE_OK) return cli_fail(&err);
     if (set_environment(o, &err) != TIDE_OK || start(&c, &err) != TIDE_OK) return cli_fail(&err);
     const unsigned hold_back_ms = o->recording.recorder.hold_back_ms;
@@ -306,6 +310,15 @@ static int record(const options *o, char **argv) {
     return cli_exit_code(st) == CLI_EXIT_DOES_NOT_FIT ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OUTPUT;
 }
 
+static bool take_stacks(options *o, const char *text) {
+    uint64_t n;
+    if (!cli_parse_count(&cli_command_record, "--stacks", text, UINT32_MAX, &n)) return false;
+    o->stacks = (unsigned)n;
+    if (n >= 1 && n <= TIDE_MAX_STACK_DEPTH) return true;
+    cli_usage(&cli_command_record, "--stacks: %" PRIu64 " is not between 1 and %d", n, (int)TIDE_MAX_STACK_DEPTH);
+    return false;
+}
+
 static int run(int argc, char **argv) {
     const cli_command *cmd = &cli_command_record;
     options o = {0};
@@ -320,13 +333,16 @@ static int run(int argc, char **argv) {
             return cli_usage(cmd, "--cuda: '%s' is none of auto, on and off", optarg);
         else if (c == OPT_MALLOC && !cli_parse_when(optarg, &o.malloc))
             return cli_usage(cmd, "--malloc: '%s' is none of auto, on and off", optarg);
-        else if (c == OPT_CUDA || c == OPT_MALLOC)
+        else if (c == OPT_STACKS && !take_stacks(&o, optarg))
+            return CLI_EXIT_USAGE;
+        else if (c == OPT_CUDA || c == OPT_MALLOC || c == OPT_STACKS)
             continue;
         else if (cli_recording_option(cmd, &o.recording, c) <= 0)
             return CLI_EXIT_USAGE;
     }
     if (o.recording.path == NULL) return cli_usage(cmd, "-o FILE is needed: where the trace goes");
     if (optind == argc) return cli_usage(cmd, "a command is needed: what to run");
+    if (o.stacks > 0 && o.malloc == CLI_WHEN_OFF) return cli_usage(cmd, "--stacks and --malloc off: one of them");
     if (!o.recording.force && !cli_may_replace(o.recording.path)) return CLI_EXIT_USAGE;
     tide_error err = TIDE_ERROR_INIT;
     char *path = NULL; // programs that record find the trace by it: not by a link to it
