@@ -22,10 +22,11 @@
 #include "cli/malloc_record.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/symbols.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 
-enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_STACKS };
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_STACKS, OPT_NO_SYMBOLS };
 
 /// Records of CUDA come 100 ms after the fact; nothing is told later than that.
 enum { CUDA_HOLD_BACK_MS = 500 };
@@ -37,6 +38,7 @@ static const char help[] =
     "                      on (of those too; an error where CMD cannot be recorded) or off\n"
     "  --stacks N          with the call stack of each allocation, N calls of it at most (1 to 64): who asked, by\n"
     "                      function, file, line and library (tidemark trace --by function)\n"
+    "  --no-symbols        with --stacks: leave the names of functions to tidemark trace FILE --symbols\n"
     "  --cuda WHEN         the CUDA memory of all programs in it, whatever they are: auto (the default: where the\n"
     "                      plug-in and an NVIDIA driver are), on (an error where they are not) or off\n"
     "  --quiet             say nothing at the end, but for what went wrong\n\n"
@@ -52,6 +54,7 @@ static const struct option option_table[] = {{"output", required_argument, NULL,
                                              {"cuda", required_argument, NULL, OPT_CUDA},
                                              {"malloc", required_argument, NULL, OPT_MALLOC},
                                              {"stacks", required_argument, NULL, OPT_STACKS},
+                                             {"no-symbols", no_argument, NULL, OPT_NO_SYMBOLS},
                                              {"quiet", no_argument, NULL, OPT_QUIET},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -200,6 +203,7 @@ typedef struct options {
     cli_when cuda;
     cli_when malloc;
     unsigned stacks; // 0: none
+    bool no_symbols;
     bool quiet;
 } options;
 
@@ -272,6 +276,17 @@ static void wait_for_end(command *c) {
     sigprocmask(SIG_SETMASK, &c->before, NULL);
 }
 
+/// The trace is whole without names, and they can be found later: what is wrong with them is a note.
+static void name_frames(const char *path, bool quiet) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_symbols_report report;
+    char clean[1024];
+    if (cli_symbols_name(path, &report, &err) != TIDE_OK)
+        fprintf(stderr, "warning: %s\n", cli_clean(err.msg, clean, sizeof clean));
+    else if (!quiet)
+        cli_symbols_print(&report);
+}
+
 static int record(const options *o, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
     command c = {.argv = argv};
@@ -303,6 +318,7 @@ static int record(const options *o, char **argv) {
         unlink(o->recording.path); // it is empty
         return cannot_run(argv[0], c.failure);
     }
+    if (st == TIDE_OK && o->stacks > 0 && !o->no_symbols) name_frames(o->recording.path, o->quiet);
     if (st == TIDE_OK) st = print_summary(o->recording.path, o->quiet, &err);
     if (st == TIDE_OK) return code_of(&c);
     cli_print_error(&err);
@@ -329,6 +345,8 @@ static int run(int argc, char **argv) {
             o.recording.path = optarg;
         else if (c == OPT_QUIET)
             o.quiet = true;
+        else if (c == OPT_NO_SYMBOLS)
+            o.no_symbols = true;
         else if (c == OPT_CUDA && !cli_parse_when(optarg, &o.cuda))
             return cli_usage(cmd, "--cuda: '%s' is none of auto, on and off", optarg);
         else if (c == OPT_MALLOC && !cli_parse_when(optarg, &o.malloc))
@@ -342,6 +360,7 @@ static int run(int argc, char **argv) {
     }
     if (o.recording.path == NULL) return cli_usage(cmd, "-o FILE is needed: where the trace goes");
     if (optind == argc) return cli_usage(cmd, "a command is needed: what to run");
+    if (o.no_symbols && o.stacks == 0) return cli_usage(cmd, "--no-symbols is of use with --stacks");
     if (o.stacks > 0 && o.malloc == CLI_WHEN_OFF) return cli_usage(cmd, "--stacks and --malloc off: one of them");
     if (!o.recording.force && !cli_may_replace(o.recording.path)) return CLI_EXIT_USAGE;
     tide_error err = TIDE_ERROR_INIT;
