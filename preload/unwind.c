@@ -74,7 +74,7 @@ void preload_unwind_begin(void) {
         places.own_begin = m.begin;
         places.own_end = m.end;
     }
-    if (preload_module_of((uintptr_t)_dl_find_object, &m)) {
+    if (preload_module_of(_r_debug.r_ldbase, &m)) {
         places.loader_begin = m.begin;
         places.loader_end = m.end;
     }
@@ -140,10 +140,12 @@ static bool is_behind_call(uint64_t address) {
 /// By frame pointers: the older one and the return address lie at it. They may be anything: what cannot be is refused.
 static stepped step_by_chain(frame *f) {
     uint64_t older, back;
-    if (f->fp == 0) return OUTERMOST;
     if (f->fp < f->sp || !read_word(f->fp, &older) || !read_word(f->fp + WORD, &back)) return NO_WAY;
     if (back == 0) return OUTERMOST;
-    if ((older != 0 && older <= f->fp) || !is_behind_call(back)) return NO_WAY;
+    if (!is_behind_call(back)) return NO_WAY;
+    // In a file what the register was for is the caller's affair; elsewhere frames lie one behind the other.
+    preload_module unused;
+    if (older != 0 && older <= f->fp && !preload_module_of(back, &unused)) return NO_WAY;
     *f = (frame){.call = back - 1, .sp = f->fp + 2 * WORD, .fp = older};
     return STEPPED;
 }
@@ -158,26 +160,14 @@ static stepped step_out_of_signal(frame *f) {
     return STEPPED;
 }
 
-static stepped step(frame *f) {
-    const preload_rule rule = rule_of(f->call);
+static stepped step_by_rule(frame *f, preload_rule rule) {
     uint64_t begin = 0, back, fp = f->fp;
-    switch (rule.kind) {
-    case PRELOAD_RULE_SP:
+    if (rule.kind == PRELOAD_RULE_SP)
         begin = f->sp + (uint64_t)(int64_t)rule.offset;
-        break;
-    case PRELOAD_RULE_FP:
+    else if (rule.kind == PRELOAD_RULE_FP)
         begin = f->fp + (uint64_t)(int64_t)rule.offset;
-        break;
-    case PRELOAD_RULE_AT_FP:
-        if (!read_word(f->fp + (uint64_t)(int64_t)rule.offset, &begin)) return NO_WAY;
-        break;
-    case PRELOAD_RULE_SIGNAL:
-        return step_out_of_signal(f);
-    case PRELOAD_RULE_CHAIN:
-        return step_by_chain(f);
-    default:
-        return rule.kind == PRELOAD_RULE_END ? OUTERMOST : NO_WAY;
-    }
+    else if (!read_word(f->fp + (uint64_t)(int64_t)rule.offset, &begin))
+        return NO_WAY;
     if (begin <= f->sp || !read_word(begin - WORD, &back)) return NO_WAY;
     const uint64_t distance = (uint64_t)((int64_t)rule.fp_words * WORD);
     if (rule.fp_kind == PRELOAD_FP_BELOW && !read_word(begin + distance, &fp)) return NO_WAY;
@@ -185,6 +175,21 @@ static stepped step(frame *f) {
     if (back == 0) return OUTERMOST;
     *f = (frame){.call = back - 1, .sp = begin, .fp = fp};
     return STEPPED;
+}
+
+static stepped step(frame *f, preload_rule rule) {
+    switch (rule.kind) {
+    case PRELOAD_RULE_SP:
+    case PRELOAD_RULE_FP:
+    case PRELOAD_RULE_AT_FP:
+        return step_by_rule(f, rule);
+    case PRELOAD_RULE_SIGNAL:
+        return step_out_of_signal(f);
+    case PRELOAD_RULE_CHAIN:
+        return step_by_chain(f);
+    default:
+        return rule.kind == PRELOAD_RULE_END ? OUTERMOST : NO_WAY;
+    }
 }
 
 /// Out of this library, which is compiled with frame pointers. False: it did not end.
@@ -212,9 +217,17 @@ void preload_unwind(uint32_t depth, preload_stack *out) {
         preload_self.pages = (preload_pages){.n_unmapped = now}; // a page may be another one, or none
     }
     stepped how = leave_own(__builtin_frame_address(0), &f) ? STEPPED : NO_WAY;
+    bool is_interrupted = false;
     while (how == STEPPED && out->n < depth) {
+        const preload_rule rule = rule_of(f.call);
+        // What lies there may be no return address, where a rule was wrong: a function that is known proves it.
+        if (__builtin_expect(rule.kind == PRELOAD_RULE_CHAIN, 0) && !is_interrupted && !is_behind_call(f.call + 1)) {
+            how = NO_WAY;
+            break;
+        }
         out->calls[out->n++] = f.call;
-        how = step(&f);
+        is_interrupted = rule.kind == PRELOAD_RULE_SIGNAL;
+        how = step(&f, rule);
     }
     out->is_deeper = how == STEPPED;
     out->is_cut = how == NO_WAY;

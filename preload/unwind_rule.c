@@ -396,13 +396,19 @@ static preload_rule rule_of(const state *s) {
     return rule.offset == offset ? rule : none;
 }
 
+static bool describe(const uint8_t *header, uint64_t address, function *f) {
+    const uint8_t *entry = search(header, address);
+    *f = (function){0};
+    return entry != NULL && take_function(entry, f) && address >= f->begin && address < f->end;
+}
+
 preload_rule preload_find_rule(uint64_t address) {
     struct dl_find_object found;
+    function f;
     if (_dl_find_object((void *)address, &found) != 0) // NOLINT(performance-no-int-to-ptr)
         return (preload_rule){.kind = PRELOAD_RULE_CHAIN};
-    const uint8_t *entry = search(found.dlfo_eh_frame, address);
-    function f = {0};
-    if (entry == NULL || !take_function(entry, &f) || address < f.begin || address >= f.end)
+    // Some functions are returned to, but never called: no instruction of theirs is before the address.
+    if (!describe(found.dlfo_eh_frame, address, &f) && !describe(found.dlfo_eh_frame, ++address, &f))
         return (preload_rule){.kind = PRELOAD_RULE_CHAIN};
     if (f.is_signal) return (preload_rule){.kind = PRELOAD_RULE_SIGNAL};
     machine m = {.f = &f, .at = f.begin};
