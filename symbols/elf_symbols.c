@@ -32,6 +32,13 @@ typedef struct range {
     Dwarf_Off unit;
 } range;
 
+typedef struct symbol {
+    GElf_Addr begin;
+    GElf_Xword bytes;
+    const char *name; // of the file's table
+    int rank;
+} symbol;
+
 typedef struct elf_file {
     Dwfl *session;
     Dwfl_Module *module;
@@ -39,6 +46,9 @@ typedef struct elf_file {
     range *ranges;   // [n_ranges] sorted by begin; made when the file itself has no such list
     size_t n_ranges, cap_ranges;
     bool has_ranges;
+    symbol *symbols; // [n_symbols] the same of functions by symbol
+    size_t n_symbols, cap_symbols;
+    bool has_symbols;
 } elf_file;
 
 // ---- open ----
@@ -63,6 +73,7 @@ static void close_file(void *file) {
     if (f == NULL) return;
     if (f->session != NULL) dwfl_end(f->session);
     free(f->ranges);
+    free(f->symbols);
     free(f);
 }
 
@@ -149,9 +160,9 @@ typedef struct put_call {
 static void put_name(const put_call *p, const char *name, const char *file, int line) {
     int status = -1;
     char *readable = strncmp(name, "_Z", 2) == 0 ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
-    const tide_symbol symbol = {
+    const tide_symbol found = {
         .function = status == 0 && readable != NULL ? readable : name, .file = file, .line = line};
-    p->put(p->ctx, &symbol);
+    p->put(p->ctx, &found);
     free(readable);
 }
 
@@ -225,12 +236,68 @@ static bool find_in_dwarf(elf_file *f, uint64_t address, const put_call *p) {
     return any;
 }
 
+// ---- symbols by address ----
+
+/// How good a name is among those of one address: what others may call, as few underscores before it as can be.
+static int rank_of(const char *name, const GElf_Sym *s) {
+    const int binding = GELF_ST_BIND(s->st_info), n = (int)strspn(name, "_");
+    return (binding == STB_GLOBAL ? 0 : binding == STB_WEAK ? 8 : 16) + (n < 7 ? n : 7);
+}
+
+static bool add_symbol(elf_file *f, const char *name, const GElf_Sym *s, GElf_Addr at) {
+    const int type = GELF_ST_TYPE(s->st_info);
+    if (name == NULL || name[0] == '\0' || s->st_size == 0 || s->st_shndx == SHN_UNDEF ||
+        (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE))
+        return true;
+    if (f->n_symbols == f->cap_symbols) {
+        const size_t cap = f->cap_symbols * 2 + 256;
+        symbol *more = realloc(f->symbols, cap * sizeof *more);
+        if (more == NULL) return false;
+        f->symbols = more;
+        f->cap_symbols = cap;
+    }
+    f->symbols[f->n_symbols++] = (symbol){.begin = at, .bytes = s->st_size, .name = name, .rank = rank_of(name, s)};
+    return true;
+}
+
+/// The better name behind the other ones of its address: it is found first.
+static int by_place(const void *a, const void *b) {
+    const symbol *x = a, *y = b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return (x->rank < y->rank) - (x->rank > y->rank);
+}
+
+static void make_symbols(elf_file *f) {
+    const int n = dwfl_module_getsymtab(f->module);
+    f->has_symbols = true;
+    for (int i = 1; i < n; i++) {
+        GElf_Sym s;
+        GElf_Addr at;
+        const char *name = dwfl_module_getsym_info(f->module, i, &s, &at, NULL, NULL, NULL);
+        if (!add_symbol(f, name, &s, at)) return;
+    }
+    if (f->n_symbols > 1) qsort(f->symbols, f->n_symbols, sizeof *f->symbols, by_place);
+}
+
 /// A symbol that has the address in its bytes.
-static void find_in_symbols(const elf_file *f, uint64_t address, const put_call *p) {
-    GElf_Off offset;
-    GElf_Sym symbol;
-    const char *name = dwfl_module_addrinfo(f->module, address + f->bias, &offset, &symbol, NULL, NULL, NULL);
-    if (name != NULL && name[0] != '\0' && offset < symbol.st_size) put_name(p, name, NULL, 0);
+static void find_in_symbols(elf_file *f, uint64_t address, const put_call *p) {
+    enum { LOOK_BACK = 16 }; // symbols seldom lie in one another
+    const uint64_t at = address + f->bias;
+    if (!f->has_symbols) make_symbols(f);
+    size_t low = 0, high = f->n_symbols; // the first that begins behind it
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (f->symbols[middle].begin <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (size_t i = low; i > 0 && low - i < LOOK_BACK; i--) {
+        const symbol *s = &f->symbols[i - 1];
+        if (at - s->begin >= s->bytes) continue;
+        put_name(p, s->name, NULL, 0);
+        return;
+    }
 }
 
 static void find(void *file, uint64_t address, void (*put)(void *ctx, const tide_symbol *symbol), void *ctx) {
