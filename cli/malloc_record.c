@@ -183,6 +183,7 @@ static int64_t number_in(const char *line, const char *name) {
 typedef struct summary {
     uint64_t n_off;
     int64_t unknown, twice;
+    int64_t no_stack, cut_stack;
     char off[512]; ///< why the first of those was not recorded
 } summary;
 
@@ -193,13 +194,17 @@ static void take_line(const char *line, summary *s) {
     }
     s->unknown += number_in(line, "unknown=");
     s->twice += number_in(line, "twice=");
+    s->no_stack += number_in(line, "lost=");
+    s->cut_stack += number_in(line, "cut=");
 }
 
 tide_status cli_malloc_print(tide_trace *t, tide_error *err) {
     tide_text text = {0};
     summary s = {0};
     const tide_status st =
-        tide_trace_sql(t, "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' ORDER BY key",
+        tide_trace_sql(t,
+                       "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' OR "
+                       "key LIKE 'stacks.%' ORDER BY key",
                        "\t", 0, &text, err);
     char *rest = st == TIDE_OK ? text.data : NULL;
     for (int i = 0; rest != NULL && *rest != '\0'; i++) {
@@ -220,5 +225,11 @@ tide_status cli_malloc_print(tide_trace *t, tide_error *err) {
         fprintf(stderr,
                 "note: %" PRId64 " blocks were given out at addresses that were in use: they were freed unseen\n",
                 s.twice);
+    if (s.no_stack > 0)
+        fprintf(stderr, "note: %" PRId64 " blocks are without their call stack: there was no room for more stacks\n",
+                s.no_stack);
+    if (s.cut_stack > 0)
+        fprintf(stderr, "note: %" PRId64 " blocks have a part of their call stack: further out no caller was found\n",
+                s.cut_stack);
     return st;
 }

@@ -134,6 +134,15 @@ class Told(Stacks):
                 UNION ALL SELECT s.id, n + 1 FROM down JOIN scope s ON s.parent_id = down.id) SELECT max(n) FROM down""")[0]
             self.assertEqual(longest, depth + 1)
 
+    def test_what_is_freed_at_once_and_what_never(self):
+        told = self.told(OMIT, "temporary")
+        self.assertEqual(told, {"at_once": [3 * 500 * 501 // 2] * 2})
+        for form in ("rows", "chunks"):
+            self.record(OMIT, "temporary", options=["--form", form])
+            self.assertEqual(self.groups(at="temporary")["at_once"], told["at_once"], form)
+        self.assertNotIn("at_once", self.groups(at="leaked"))
+        self.assertEqual(self.groups(at="leaked"), self.groups(at="end"))
+
     def test_a_child_of_fork(self):
         tree = self.told(OMIT, "tree")
         child = self.told(OMIT, "fork")

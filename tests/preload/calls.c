@@ -21,8 +21,9 @@
 #define FAR __attribute__((noinline, noclone))
 #define NEAR static inline __attribute__((always_inline))
 
-static const char *const names[] = {"leaf",      "middle", "twice",     "down",      "near_inner",     "near_outer",
-                                    "with_near", "wide",   "on_signal", "in_thread", "on_other_stack", "call_back"};
+static const char *const names[] = {"leaf",           "middle",    "twice",  "down",      "near_inner",
+                                    "near_outer",     "with_near", "wide",   "on_signal", "in_thread",
+                                    "on_other_stack", "call_back", "at_once"};
 enum {
     LEAF,
     MIDDLE,
@@ -36,6 +37,7 @@ enum {
     IN_THREAD,
     ON_OTHER_STACK,
     CALL_BACK,
+    AT_ONCE,
     N
 };
 
@@ -262,6 +264,31 @@ static void beside_loading(char *path) {
     pthread_join(t, NULL);
 }
 
+/// A block that is freed at once, and others that are not: what is told are those that are.
+FAR void at_once(size_t n) {
+    ENTER(AT_ONCE);
+    void *first = malloc(n + 1), *second = malloc(n + 2);
+    free(first); // another block came between
+    calls_take(n);
+    void *block = malloc(n);
+    __asm__ volatile("" : : "r"(block) : "memory");
+    free(block);
+    free(second);
+    LEAVE();
+}
+
+static void *all_at_once(void *unused) {
+    for (size_t i = 1; i <= 500; i++) at_once(i);
+    return unused;
+}
+
+static void temporary(void) {
+    pthread_t t[3];
+    for (int i = 0; i < 3; i++)
+        if (pthread_create(&t[i], NULL, all_at_once, NULL) != 0) _exit(9);
+    for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
+}
+
 static void child(void) {
     tree();
     const pid_t pid = fork();
@@ -287,6 +314,7 @@ int main(int argc, char **argv) {
     if (strcmp(what, "deep") == 0) down(argc > 2 ? atoi(argv[2]) : 100);
     if (strcmp(what, "libraries") == 0) libraries(argc - 2, argv + 2);
     if (strcmp(what, "loading") == 0) beside_loading(argv[2]);
+    if (strcmp(what, "temporary") == 0) temporary();
     if (strcmp(what, "fork") == 0) child();
     for (int i = 0; i < N; i++)
         if (with[i] > 0) printf("%s %lu %lu\n", names[i], own[i], with[i]);
