@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import unittest
 
@@ -117,12 +118,13 @@ class Told(Stacks):
         self.assertEqual(found["[unknown]"], [0, told["call_back"][1]])
         self.assertGreaterEqual(found["main"][1], told["call_back"][1])
         self.assertEqual(self.counts(), [0, 0])
-        told = self.told(OMIT, "broken")
-        self.is_as_told(told)
-        found = self.groups()
-        self.assertEqual((found["[unknown]"], found["[cut]"]), ([0, told["call_back"][1]], [0, told["call_back"][1]]))
-        self.assertLess(found["main"][1], told["call_back"][1])
-        self.assertEqual(self.counts(), [0, 2])
+        for how in ("broken", "wild"):
+            told = self.told(OMIT, how)
+            self.is_as_told(told)
+            found = self.groups()
+            self.assertEqual((found["[unknown]"], found["[cut]"]), ([0, told["call_back"][1]], [0, told["call_back"][1]]))
+            self.assertLess(found["main"][1], told["call_back"][1])
+            self.assertEqual(self.counts(), [0, 2])
 
     def test_more_calls_than_were_asked_for(self):
         for depth in (1, 5, 64):
@@ -211,6 +213,33 @@ class Without(Stacks):
         self.assertEqual(own, sum(own for own, _ in told.values()))
         library = self.groups("library")["stripped"]
         self.assertEqual(library[0], own)
+
+    @unittest.skipUnless(HAS_SYMBOLS, "libdw is not installed")
+    def test_a_stripped_library_has_those_that_it_exports(self):
+        """A function without a name is not called by that of its neighbour."""
+        library = self.dir / "grab.so"
+        shutil.copy(ONE, library)
+        subprocess.run(["strip", "--strip-all", library], check=True)
+        self.record(OMIT, "libraries", library)
+        found = self.groups()
+        self.assertEqual(found["grab"], [0, 1000])
+        inner, = [name for name in found if name.startswith("grab.so+0x")]
+        self.assertEqual(found[inner], [1000, 1000])
+
+    @unittest.skipUnless(HAS_SYMBOLS, "libdw is not installed")
+    def test_a_trace_whose_frames_lie_in_themselves(self):
+        self.record(OMIT, "tree")
+        with sqlite3.connect(self.path) as db:
+            rows = [id for id, in db.execute("SELECT id FROM scope ORDER BY id")]
+            later = [id for id, parent in db.execute("SELECT id, parent_id FROM scope") if (parent or 0) > id]
+            self.assertGreater(len(later), 0)
+            for a, b in ((rows[3], rows[-1]), (rows[-1], rows[3]), (rows[5], rows[5]), (rows[7], 1 << 30)):
+                db.execute("UPDATE scope SET parent_id = ? WHERE id = ?", (b, a))
+        db.close()
+        for command in (["--at", "end", "--by", "function"], ["--at", "end", "--by", "stack"]):
+            self.ok("trace", self.path, *command)
+        self.ok("trace", self.path, "--recover", "-o", self.dir / "r.db")
+        self.ok("export", self.path, "--to", "pytorch", "-o", self.dir / "p.pickle")
 
     @unittest.skipUnless(HAS_SYMBOLS, "libdw is not installed")
     def test_a_library_that_is_another_one_now(self):

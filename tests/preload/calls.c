@@ -211,11 +211,16 @@ FAR void call_back(void) {
     STAY();
 }
 
-static void made_code(int has_chain) {
+/// It has a frame pointer; it has none, and the register is 0; or it has an address where nothing is.
+static void made_code(const char *how) {
     static const unsigned char chain[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3}; // push, mov, call, pop, ret
-    static const unsigned char plain[] = {0x55, 0x31, 0xed, 0xff, 0xd7, 0x5d, 0xc3}; // push, xor ebp, call, pop, ret
+    static const unsigned char none[] = {0x55, 0x31, 0xed, 0xff, 0xd7, 0x5d, 0xc3};        // push, xor, call, pop, ret
+    static const unsigned char wild[] = {0x55, 0x48, 0xbd, 0xf8, 0xef, 0xff, 0xff, 0xff,   // push, mov 7fffffffeff8,
+                                         0x7f, 0,    0,    0xff, 0xd7, 0x5d, 0xc3};        // call, pop, ret
     unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    memcpy(code, has_chain ? chain : plain, has_chain ? sizeof chain : sizeof plain);
+    memcpy(code, none, sizeof none);
+    if (strcmp(how, "made") == 0) memcpy(code, chain, sizeof chain);
+    if (strcmp(how, "wild") == 0) memcpy(code, wild, sizeof wild);
     void (*run)(void (*)(void));
     memcpy(&run, &code, sizeof run);
     run(call_back);
@@ -309,8 +314,7 @@ int main(int argc, char **argv) {
     if (strcmp(what, "signals") == 0) signals();
     if (strcmp(what, "threads") == 0) threads(argc > 2 ? atoi(argv[2]) : 4);
     if (strcmp(what, "other") == 0) other_stack();
-    if (strcmp(what, "made") == 0) made_code(1);
-    if (strcmp(what, "broken") == 0) made_code(0);
+    if (strcmp(what, "made") == 0 || strcmp(what, "broken") == 0 || strcmp(what, "wild") == 0) made_code(what);
     if (strcmp(what, "deep") == 0) down(argc > 2 ? atoi(argv[2]) : 100);
     if (strcmp(what, "libraries") == 0) libraries(argc - 2, argv + 2);
     if (strcmp(what, "loading") == 0) beside_loading(argv[2]);
