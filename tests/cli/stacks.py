@@ -118,7 +118,7 @@ class Told(Stacks):
         self.assertEqual(found["[unknown]"], [0, told["call_back"][1]])
         self.assertGreaterEqual(found["main"][1], told["call_back"][1])
         self.assertEqual(self.counts(), [0, 0])
-        for how in ("broken", "wild"):
+        for how in ("broken", "wild", "astray"):
             told = self.told(OMIT, how)
             self.is_as_told(told)
             found = self.groups()
@@ -237,7 +237,7 @@ class Without(Stacks):
                 db.execute("UPDATE scope SET parent_id = ? WHERE id = ?", (b, a))
         db.close()
         for command in (["--at", "end", "--by", "function"], ["--at", "end", "--by", "stack"]):
-            self.ok("trace", self.path, *command)
+            self.ok("trace", self.path, *command, timeout=60)
         self.ok("trace", self.path, "--recover", "-o", self.dir / "r.db")
         self.ok("export", self.path, "--to", "pytorch", "-o", self.dir / "p.pickle")
 

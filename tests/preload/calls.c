@@ -211,16 +211,21 @@ FAR void call_back(void) {
     STAY();
 }
 
-/// It has a frame pointer; it has none, and the register is 0; or it has an address where nothing is.
+/// It has a frame pointer; it has none, and the register is 0; or it has an address where nothing is; or one behind
+/// which lies an address of code, to which nothing returns.
 static void made_code(const char *how) {
     static const unsigned char chain[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3}; // push, mov, call, pop, ret
     static const unsigned char none[] = {0x55, 0x31, 0xed, 0xff, 0xd7, 0x5d, 0xc3};        // push, xor, call, pop, ret
     static const unsigned char wild[] = {0x55, 0x48, 0xbd, 0xf8, 0xef, 0xff, 0xff, 0xff,   // push, mov 7fffffffeff8,
                                          0x7f, 0,    0,    0xff, 0xd7, 0x5d, 0xc3};        // call, pop, ret
+    static const unsigned char astray[] = {
+        0x55, 0x48, 0x8d, 0x47, 0x04, 0x50, 0x6a, 0x00, 0x48, 0x89, // push, lea, push, push
+        0xe5, 0xff, 0xd7, 0x48, 0x83, 0xc4, 0x10, 0x5d, 0xc3};      // mov, call, add, pop, ret
     unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memcpy(code, none, sizeof none);
     if (strcmp(how, "made") == 0) memcpy(code, chain, sizeof chain);
     if (strcmp(how, "wild") == 0) memcpy(code, wild, sizeof wild);
+    if (strcmp(how, "astray") == 0) memcpy(code, astray, sizeof astray);
     void (*run)(void (*)(void));
     memcpy(&run, &code, sizeof run);
     run(call_back);
@@ -273,6 +278,7 @@ static void beside_loading(char *path) {
 FAR void at_once(size_t n) {
     ENTER(AT_ONCE);
     void *first = malloc(n + 1), *second = malloc(n + 2);
+    __asm__ volatile("" : : "r"(first), "r"(second) : "memory");
     free(first); // another block came between
     calls_take(n);
     void *block = malloc(n);
@@ -314,7 +320,8 @@ int main(int argc, char **argv) {
     if (strcmp(what, "signals") == 0) signals();
     if (strcmp(what, "threads") == 0) threads(argc > 2 ? atoi(argv[2]) : 4);
     if (strcmp(what, "other") == 0) other_stack();
-    if (strcmp(what, "made") == 0 || strcmp(what, "broken") == 0 || strcmp(what, "wild") == 0) made_code(what);
+    if (strcmp(what, "made") == 0 || strcmp(what, "broken") == 0) made_code(what);
+    if (strcmp(what, "wild") == 0 || strcmp(what, "astray") == 0) made_code(what);
     if (strcmp(what, "deep") == 0) down(argc > 2 ? atoi(argv[2]) : 100);
     if (strcmp(what, "libraries") == 0) libraries(argc - 2, argv + 2);
     if (strcmp(what, "loading") == 0) beside_loading(argv[2]);

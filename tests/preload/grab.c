@@ -5,7 +5,8 @@
 
 void grab(size_t n);
 
-static __attribute__((noinline)) void GRAB(size_t n) {
+/// Behind grab, in a section that comes later.
+static __attribute__((noinline, section(".text.z"))) void GRAB(size_t n) {
     void *block = malloc(n);
     __asm__ volatile("" : : "r"(block) : "memory");
 }
