@@ -125,6 +125,8 @@ class Told(Stacks):
             self.assertEqual((found["[unknown]"], found["[cut]"]), ([0, told["call_back"][1]], [0, told["call_back"][1]]))
             self.assertLess(found["main"][1], told["call_back"][1])
             self.assertEqual(self.counts(), [0, 2])
+            self.assertEqual(ask(self.path, "SELECT DISTINCT p.text FROM scope s JOIN name n ON n.id = s.name_id JOIN scope o ON o.id = s.parent_id "
+                                 "JOIN name p ON p.id = o.name_id WHERE n.text = '[unknown]'"), [("[cut]",)], how)
 
     def test_more_calls_than_were_asked_for(self):
         for depth in (1, 5, 64):
