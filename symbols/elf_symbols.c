@@ -90,8 +90,9 @@ static bool open_module(elf_file *f, const char *path, const char *build_id, cha
 
 static void *open_file(const char *path, const char *build_id, char *why, size_t why_bytes) {
     struct stat info;
-    snprintf(why, why_bytes, "it is not there any more");
-    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode)) return NULL;
+    const bool is_there = stat(path, &info) == 0;
+    snprintf(why, why_bytes, "%s", is_there ? "it is no file" : "it is not there any more");
+    if (!is_there || !S_ISREG(info.st_mode)) return NULL;
     elf_file *f = calloc(1, sizeof *f);
     snprintf(why, why_bytes, "it cannot be read");
     if (f == NULL || open_module(f, path, build_id, why, why_bytes)) return f;

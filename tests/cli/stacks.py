@@ -66,6 +66,13 @@ class Told(Stacks):
             self.is_as_told(told)
             self.assertEqual((self.counts(), self.parts()), ([0, 0], set()), program)
 
+    def test_a_program_without_a_list_of_addresses(self):
+        """As clang makes them: which unit an address is in is found by the units themselves."""
+        program = self.dir / "calls_omit"
+        subprocess.run(["objcopy", "--remove-section", ".debug_aranges", OMIT, program], check=True)
+        self.is_as_told(self.told(program, "tree"))
+        self.assertTrue(ask(self.path, "SELECT 1 FROM name WHERE text GLOB 'near_inner @ *calls.c:*'"))
+
     def test_lines_files_and_libraries(self):
         self.record(OMIT, "tree")
         source = str(pathlib.Path(__file__).parents[1] / "preload/calls.c")
