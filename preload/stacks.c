@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -128,25 +129,43 @@ static void find_build_id(const uint8_t *at, const uint8_t *end, build_id *out) 
     }
 }
 
+static bool has_header(uint64_t at) {
+    return at != 0 && preload_can_read(at) && memcmp((const void *)at, ELFMAG, SELFMAG) == 0; // NOLINT
+}
+
+/// Where the file's own header is mapped; 0: it is not found. Of a file with holes the module may be one part of it.
+static uint64_t header_of(const preload_module *m) {
+    enum { HEADER = sizeof(ElfW(Ehdr)) };
+    if (has_header(m->begin)) return m->begin;
+    if (m->name[0] != '\0') return has_header(m->bias) ? m->bias : 0;
+    const uint64_t headers = getauxval(AT_PHDR); // of the program, behind its header
+    return headers > HEADER && has_header(headers - HEADER) ? headers - HEADER : 0;
+}
+
+static bool can_read_all(uint64_t begin, uint64_t bytes) {
+    enum { PAGE = 4096, MOST = 16 * PAGE };
+    if (bytes == 0 || bytes > MOST) return false;
+    for (uint64_t at = begin; at < begin + bytes; at += PAGE)
+        if (!preload_can_read(at)) return false;
+    return preload_can_read(begin + bytes - 1);
+}
+
 /// By what the loader has mapped, not by the file, which may be another one by now. None: n is 0.
 static void build_id_of(const preload_module *m, build_id *out) {
     out->n = 0;
-    if (!preload_can_read(m->begin)) return;
-    const uint8_t *base = (const uint8_t *)m->begin; // NOLINT(performance-no-int-to-ptr)
+    const uint64_t at = header_of(m);
     ElfW(Ehdr) head;
-    memcpy(&head, base, sizeof head);
-    if (memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof(ElfW(Phdr)) || head.e_phoff > 4096)
+    if (at == 0 || !can_read_all(at, sizeof head)) return;
+    memcpy(&head, (const void *)at, sizeof head); // NOLINT(performance-no-int-to-ptr)
+    if (head.e_phentsize != sizeof(ElfW(Phdr)) ||
+        !can_read_all(at + head.e_phoff, (uint64_t)head.e_phnum * sizeof(ElfW(Phdr))))
         return;
     for (size_t i = 0; i < head.e_phnum && out->n == 0; i++) {
         ElfW(Phdr) part;
-        const uint64_t at = m->begin + head.e_phoff + i * sizeof part;
-        if (!preload_can_read(at) || !preload_can_read(at + sizeof part - 1)) return;
-        memcpy(&part, (const void *)at, sizeof part); // NOLINT(performance-no-int-to-ptr)
-        const uint64_t begin = m->bias + part.p_vaddr, end = begin + part.p_filesz;
-        if (part.p_type != PT_NOTE || begin < m->begin || end > m->end || end < begin || !preload_can_read(begin) ||
-            !preload_can_read(end - 1))
-            continue;
-        find_build_id((const uint8_t *)begin, (const uint8_t *)end, out); // NOLINT(performance-no-int-to-ptr)
+        memcpy(&part, (const void *)(at + head.e_phoff + i * sizeof part), sizeof part); // NOLINT
+        const uint64_t begin = m->bias + part.p_vaddr;
+        if (part.p_type != PT_NOTE || !can_read_all(begin, part.p_filesz)) continue;
+        find_build_id((const uint8_t *)begin, (const uint8_t *)(begin + part.p_filesz), out); // NOLINT
     }
 }
 

@@ -68,13 +68,16 @@ bool preload_module_of(uint64_t address, preload_module *out) {
     return true;
 }
 
+/// A function of the loader's own.
+void *__tls_get_addr(void *index);
+
 void preload_unwind_begin(void) {
     preload_module m;
     if (preload_module_of((uintptr_t)preload_unwind_begin, &m)) {
         places.own_begin = m.begin;
         places.own_end = m.end;
     }
-    if (preload_module_of(_r_debug.r_ldbase, &m)) {
+    if (preload_module_of((uintptr_t)__tls_get_addr, &m)) {
         places.loader_begin = m.begin;
         places.loader_end = m.end;
     }

@@ -145,6 +145,8 @@ static size_t forward_calls(const tide_trace *t, uint32_t scope, frame calls[MAX
 static void add_outside(const frame *f, tide_text *key) {
     if (f->library != NULL)
         tide_text_add_n(key, f->library, f->n_library);
+    else if (f->function != NULL && f->function[0] == '[') // what stands in place of a call
+        tide_text_add_n(key, f->function, f->n_function);
     else
         tide_text_add(key, f->function != NULL ? "(outside Python)" : "(no stack)");
 }
