@@ -22,11 +22,12 @@
 #include "cli/malloc_record.h"
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/symbols.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "profiler/clock.h"
 
-enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_SAMPLE };
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_SAMPLE, OPT_STACKS, OPT_NO_SYMBOLS };
 
 /// Records of CUDA come 100 ms after the fact; nothing is told later than that.
 enum { CUDA_HOLD_BACK_MS = 500 };
@@ -36,6 +37,9 @@ static const char help[] =
     "  --malloc WHEN       what its programs allocate by malloc, operator new and mmap: auto (the default: of all but\n"
     "                      tidemark and those that link libtidemark-record, which tell of their memory themselves),\n"
     "                      on (of those too; an error where CMD cannot be recorded) or off\n"
+    "  --stacks N          with the call stack of each allocation, N calls of it at most (1 to 64): who asked, by\n"
+    "                      function, file, line and library (tidemark trace --by function)\n"
+    "  --no-symbols        with --stacks: leave the names of functions to tidemark trace FILE --symbols\n"
     "  --cuda WHEN         the CUDA memory of all programs in it, whatever they are: auto (the default: where the\n"
     "                      plug-in and an NVIDIA driver are), on (an error where they are not) or off\n"
     "  --sample MS         how often to look at what the system counts of each process: resident bytes, its share of\n"
@@ -54,6 +58,8 @@ static const struct option option_table[] = {{"output", required_argument, NULL,
                                              {"cuda", required_argument, NULL, OPT_CUDA},
                                              {"malloc", required_argument, NULL, OPT_MALLOC},
                                              {"sample", required_argument, NULL, OPT_SAMPLE},
+                                             {"stacks", required_argument, NULL, OPT_STACKS},
+                                             {"no-symbols", no_argument, NULL, OPT_NO_SYMBOLS},
                                              {"quiet", no_argument, NULL, OPT_QUIET},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -202,6 +208,8 @@ typedef struct options {
     cli_when cuda;
     cli_when malloc;
     uint64_t sample_ms;
+    unsigned stacks; // 0: none
+    bool no_symbols;
     bool quiet;
 } options;
 
@@ -276,6 +284,17 @@ static void wait_for_end(command *c) {
     sigprocmask(SIG_SETMASK, &c->before, NULL);
 }
 
+/// The trace is whole without names, and they can be found later: what is wrong with them is a note.
+static void name_frames(const char *path, bool quiet) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_symbols_report report;
+    char clean[1024];
+    if (cli_symbols_name(path, &report, &err) != TIDE_OK)
+        fprintf(stderr, "warning: %s\n", cli_clean(err.msg, clean, sizeof clean));
+    else if (!quiet)
+        cli_symbols_print(&report);
+}
+
 static int record(const options *o, char **argv) {
     tide_error err = TIDE_ERROR_INIT;
     command c = {.argv = argv};
@@ -283,7 +302,7 @@ static int record(const options *o, char **argv) {
     const int why = look_for(argv[0], file);
     if (why != 0) return cannot_run(argv[0], why);
     bool has_cuda;
-    if (cli_malloc_prepare(o->malloc, file, &err) != TIDE_OK) return cli_fail(&err);
+    if (cli_malloc_prepare(o->malloc, o->stacks, file, &err) != TIDE_OK) return cli_fail(&err);
     if (cli_cuda_prepare(o->cuda, &has_cuda, &err) != TIDE_OK) return cli_fail(&err);
     if (set_environment(o, &err) != TIDE_OK || start(&c, &err) != TIDE_OK) return cli_fail(&err);
     const unsigned hold_back_ms = o->recording.recorder.hold_back_ms;
@@ -308,11 +327,21 @@ static int record(const options *o, char **argv) {
         unlink(o->recording.path); // it is empty
         return cannot_run(argv[0], c.failure);
     }
+    if (st == TIDE_OK && o->stacks > 0 && !o->no_symbols) name_frames(o->recording.path, o->quiet);
     if (st == TIDE_OK) st = print_summary(o->recording.path, o->quiet, &err);
     if (st == TIDE_OK) return code_of(&c);
     cli_print_error(&err);
     fprintf(stderr, "note: the command itself ended with code %d\n", code_of(&c));
     return cli_exit_code(st) == CLI_EXIT_DOES_NOT_FIT ? CLI_EXIT_DOES_NOT_FIT : CLI_EXIT_OUTPUT;
+}
+
+static bool take_stacks(options *o, const char *text) {
+    uint64_t n;
+    if (!cli_parse_count(&cli_command_record, "--stacks", text, UINT32_MAX, &n)) return false;
+    o->stacks = (unsigned)n;
+    if (n >= 1 && n <= TIDE_MAX_STACK_DEPTH) return true;
+    cli_usage(&cli_command_record, "--stacks: %" PRIu64 " is not between 1 and %d", n, (int)TIDE_MAX_STACK_DEPTH);
+    return false;
 }
 
 static int run(int argc, char **argv) {
@@ -327,17 +356,23 @@ static int run(int argc, char **argv) {
             o.quiet = true;
         else if (c == OPT_SAMPLE && !cli_parse_count(cmd, "--sample", optarg, 60000, &o.sample_ms))
             return CLI_EXIT_USAGE;
+        else if (c == OPT_NO_SYMBOLS)
+            o.no_symbols = true;
         else if (c == OPT_CUDA && !cli_parse_when(optarg, &o.cuda))
             return cli_usage(cmd, "--cuda: '%s' is none of auto, on and off", optarg);
         else if (c == OPT_MALLOC && !cli_parse_when(optarg, &o.malloc))
             return cli_usage(cmd, "--malloc: '%s' is none of auto, on and off", optarg);
-        else if (c == OPT_CUDA || c == OPT_MALLOC || c == OPT_SAMPLE)
+        else if (c == OPT_STACKS && !take_stacks(&o, optarg))
+            return CLI_EXIT_USAGE;
+        else if (c == OPT_CUDA || c == OPT_MALLOC || c == OPT_SAMPLE || c == OPT_STACKS)
             continue;
         else if (cli_recording_option(cmd, &o.recording, c) <= 0)
             return CLI_EXIT_USAGE;
     }
     if (o.recording.path == NULL) return cli_usage(cmd, "-o FILE is needed: where the trace goes");
     if (optind == argc) return cli_usage(cmd, "a command is needed: what to run");
+    if (o.no_symbols && o.stacks == 0) return cli_usage(cmd, "--no-symbols is of use with --stacks");
+    if (o.stacks > 0 && o.malloc == CLI_WHEN_OFF) return cli_usage(cmd, "--stacks and --malloc off: one of them");
     if (!o.recording.force && !cli_may_replace(o.recording.path)) return CLI_EXIT_USAGE;
     tide_error err = TIDE_ERROR_INIT;
     char *path = NULL; // programs that record find the trace by it: not by a link to it

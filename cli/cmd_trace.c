@@ -7,6 +7,7 @@
 
 #include "cli/planning.h"
 #include "cli/recording.h"
+#include "cli/symbols.h"
 #include "cli/table.h"
 #include "cli/trace_view.h"
 
@@ -14,6 +15,7 @@ enum {
     OPT_CHECK = CLI_OPT_FIRST_OWN,
     OPT_RECOVER,
     OPT_EXPAND,
+    OPT_SYMBOLS,
     OPT_FORCE,
     OPT_SQL,
     OPT_AT,
@@ -51,16 +53,21 @@ static const char help[] =
     "  --recover -o OUT    copy what can be read of a damaged trace into a new one\n"
     "  --force             with -o: OUT is replaced also when it is no trace\n"
     "  --expand            turn chunks into rows, which every SQLite shell reads; in place\n"
+    "  --symbols           find names for call stacks of native code that have none (record --no-symbols, or debug\n"
+    "                      information that came later); in place\n"
     "  --json              print numbers as JSON\n\n"
     "TIME: begin, end, peak, 50% (of the run), 12.5ms (from the begin of the trace), #17 (after event 17)\n"
     "exec:12 (the peak of the run's 13th execution; exec:12:begin, :end, :7 or :conv1: where that step begins)\n"
     "or the name of a mark, as warm: the runs' first turns are over.\n"
+    "leaked (what was never freed: the end) or temporary (all blocks that their thread freed at once, before it\n"
+    "allocated or freed anything else)\n"
     "In place of a plan's buffer stand the tensors that lie in it, and what of it none uses.\n"
     "Example: tidemark trace lenet.db --at peak --by kind\n";
 
 static const struct option option_table[] = {{"check", no_argument, NULL, OPT_CHECK},
                                              {"recover", no_argument, NULL, OPT_RECOVER},
                                              {"expand", no_argument, NULL, OPT_EXPAND},
+                                             {"symbols", no_argument, NULL, OPT_SYMBOLS},
                                              {"sql", required_argument, NULL, OPT_SQL},
                                              {"at", required_argument, NULL, OPT_AT},
                                              {"and", required_argument, NULL, OPT_AND},
@@ -84,7 +91,7 @@ const cli_command cli_command_trace = {
 typedef struct options {
     cli_trace_options view;
     const char *query, *out;
-    const char *action; // --check, --recover, --expand, --sql, --compare or --and; NULL: facts or --at
+    const char *action; // --check, --recover, --expand, --symbols, --sql, --compare or --and; NULL: facts or --at
     int action_code;    // its number
     bool rows_given, sort_given;
     bool force;
@@ -141,6 +148,29 @@ static int expand(const options *o) {
     return CLI_EXIT_OK;
 }
 
+static int name_frames(const options *o) {
+    tide_error err = TIDE_ERROR_INIT;
+    tide_symbols_report r;
+    cli_log_notes(true); // it may have to finish the trace
+    if (cli_symbols_name(o->view.path, &r, &err) != TIDE_OK) return cli_fail(&err);
+    if (o->view.json) {
+        tide_text text = {0};
+        tide_json_out j = cli_document_begin("trace_symbols", &text);
+        tide_json_text(&j, "file", o->view.path);
+        tide_json_u64(&j, "frames", r.n_frames);
+        tide_json_u64(&j, "named", r.n_named);
+        tide_json_u64(&j, "files", r.n_files);
+        tide_json_u64(&j, "refused", r.n_refused);
+        cli_document_end(&j);
+        return cli_document_print(&text);
+    }
+    char path[4096];
+    cli_symbols_print(&r);
+    printf("%s: %" PRIu64 " of %" PRIu64 " frames named\n", cli_clean(o->view.path, path, sizeof path), r.n_named,
+           r.n_frames);
+    return CLI_EXIT_OK;
+}
+
 // ---- options ----
 
 /// Notes one of the actions that exclude each other. False after the message was printed.
@@ -165,6 +195,8 @@ static bool take(options *o, int c) {
         return take_action(o, "--recover", c);
     case OPT_EXPAND:
         return take_action(o, "--expand", c);
+    case OPT_SYMBOLS:
+        return take_action(o, "--symbols", c);
     case OPT_SQL:
         o->query = optarg;
         return take_action(o, "--sql", c);
@@ -249,6 +281,7 @@ static int settle(options *o) {
 static int show(const options *o) {
     if (o->action_code == OPT_RECOVER) return recover(o);
     if (o->action_code == OPT_EXPAND) return expand(o);
+    if (o->action_code == OPT_SYMBOLS) return name_frames(o);
     tide_error err = TIDE_ERROR_INIT;
     tide_trace *t = NULL;
     if (cli_trace_open(o->view.path, &t, &err) != TIDE_OK) return cli_fail(&err);

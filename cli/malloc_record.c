@@ -127,21 +127,36 @@ static bool set_self(void) {
     return setenv(TIDE_SELF_ENV, text, 1) == 0;
 }
 
-tide_status cli_malloc_prepare(cli_when mode, const char *file, tide_error *err) {
+/// What the option that makes it an error is called.
+static const char *name_of(cli_when mode) { return mode == CLI_WHEN_ON ? "--malloc on" : "--stacks"; }
+
+static tide_status set_stacks(unsigned stacks, tide_error *err) {
+    char text[16];
+    snprintf(text, sizeof text, "%u", stacks);
+    if (stacks > 0 && !TIDE_HAS_STACKS)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID,
+                         "--stacks: this tidemark is built without it: it wants x86-64 and glibc 2.35 or later");
+    const bool is_set = (stacks > 0 ? setenv(TIDE_STACKS_ENV, text, 1) : unsetenv(TIDE_STACKS_ENV)) == 0;
+    return is_set ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
+}
+
+tide_status cli_malloc_prepare(cli_when mode, unsigned stacks, const char *file, tide_error *err) {
     char path[4096], clean[512];
     // Where a recording around this one has put the library into the environment, it must not record into our trace.
     if (setenv(TIDE_MALLOC_ENV, "off", 1) != 0) return TIDE_NO_MEMORY(err, "for the command's environment");
+    TIDE_TRY(set_stacks(stacks, err));
     if (mode == CLI_WHEN_OFF) return TIDE_OK;
+    const bool must = mode == CLI_WHEN_ON || stacks > 0;
     tide_error why = TIDE_ERROR_INIT;
     if (find_library(path, sizeof path, &why) != TIDE_OK) {
-        if (mode == CLI_WHEN_AUTO) return TIDE_OK;
-        tide_error_prefix(&why, "--malloc on");
+        if (!must) return TIDE_OK;
+        tide_error_prefix(&why, "%s", name_of(mode));
         if (err != NULL) *err = why;
         return why.status;
     }
     const char *fault = fault_of(file);
-    if (fault != NULL && mode == CLI_WHEN_ON)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "--malloc on: '%s' cannot be recorded: %s",
+    if (fault != NULL && must)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s: '%s' cannot be recorded: %s", name_of(mode),
                          cli_clean(file, clean, sizeof clean), fault);
     // What it starts may be another matter.
     if (fault != NULL)
@@ -168,6 +183,7 @@ static int64_t number_in(const char *line, const char *name) {
 typedef struct summary {
     uint64_t n_off;
     int64_t unknown, twice;
+    int64_t no_stack, cut_stack;
     char off[512]; ///< why the first of those was not recorded
 } summary;
 
@@ -178,13 +194,17 @@ static void take_line(const char *line, summary *s) {
     }
     s->unknown += number_in(line, "unknown=");
     s->twice += number_in(line, "twice=");
+    s->no_stack += number_in(line, "lost=");
+    s->cut_stack += number_in(line, "cut=");
 }
 
 tide_status cli_malloc_print(tide_trace *t, tide_error *err) {
     tide_text text = {0};
     summary s = {0};
     const tide_status st =
-        tide_trace_sql(t, "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' ORDER BY key",
+        tide_trace_sql(t,
+                       "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' OR "
+                       "key LIKE 'stacks.%' ORDER BY key",
                        "\t", 0, &text, err);
     char *rest = st == TIDE_OK ? text.data : NULL;
     for (int i = 0; rest != NULL && *rest != '\0'; i++) {
@@ -205,5 +225,11 @@ tide_status cli_malloc_print(tide_trace *t, tide_error *err) {
         fprintf(stderr,
                 "note: %" PRId64 " blocks were given out at addresses that were in use: they were freed unseen\n",
                 s.twice);
+    if (s.no_stack > 0)
+        fprintf(stderr, "note: %" PRId64 " blocks are without their call stack: there was no room for more stacks\n",
+                s.no_stack);
+    if (s.cut_stack > 0)
+        fprintf(stderr, "note: %" PRId64 " blocks have a part of their call stack: further out no caller was found\n",
+                s.cut_stack);
     return st;
 }

@@ -11,10 +11,12 @@
  * Before the command starts: set what its programs need in this process's environment, which they get. $LD_PRELOAD of
  * the user stays, behind ours.
  *
+ * @param stacks  calls of a call stack at most; 0: none. Others are an error where nothing would be recorded
  * @param file  of the command: a program whose malloc cannot be recorded is told in one line (AUTO), or refused (ON)
- * @return TIDE_OK; with ON: TIDE_ERR_NOT_FOUND without the library, TIDE_ERR_INVALID for such a program; TIDE_ERR_NOMEM
+ * @return TIDE_OK; with ON or `stacks`: TIDE_ERR_NOT_FOUND without the library, TIDE_ERR_INVALID for such a program;
+ * TIDE_ERR_NOMEM
  */
-tide_status cli_malloc_prepare(cli_when mode, const char *file, tide_error *err) TIDE_NODISCARD;
+tide_status cli_malloc_prepare(cli_when mode, unsigned stacks, const char *file, tide_error *err) TIDE_NODISCARD;
 
 /// In the child that becomes the command: by this its programs know whether it lives. Nothing where there is no
 /// library.

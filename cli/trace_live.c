@@ -83,7 +83,8 @@ static void print_instant(const instant *i) {
     if (n_tensors > 0)
         snprintf(in_buffers, sizeof in_buffers, ", %zu tensor%s in plans' buffers", n_tensors,
                  n_tensors == 1 ? "" : "s");
-    printf("live: %zu block%s%s, %s requested, %s reserved\n", n, n == 1 ? "" : "s", in_buffers,
+    printf("%s: %zu block%s%s, %s requested, %s reserved\n",
+           i->moment.is_temporary ? "freed at once, all together" : "live", n, n == 1 ? "" : "s", in_buffers,
            tide_format_bytes(i->live.requested_bytes, bytes, sizeof bytes),
            tide_format_bytes(i->live.reserved_bytes, reserved, sizeof reserved));
 }

@@ -82,9 +82,10 @@ static const tide_trace_mark *find_mark(const tide_trace_mark *marks, size_t n, 
 }
 
 static tide_status no_moment(const char *text, const tide_trace_mark *marks, size_t n, tide_error *err) {
-    const tide_status st = TIDE_FAIL(
-        err, TIDE_ERR_INVALID,
-        "'%s' is no moment: begin, end, peak, 50%%, 12.5ms, #EVENT, exec:NUMBER, exec:NUMBER:STEP or a mark", text);
+    const tide_status st = TIDE_FAIL(err, TIDE_ERR_INVALID,
+                                     "'%s' is no moment: begin, end, peak, leaked, temporary, 50%%, 12.5ms, #EVENT, "
+                                     "exec:NUMBER, exec:NUMBER:STEP or a mark",
+                                     text);
     tide_text list = {0};
     for (size_t i = 0; i < n && i < 8; i++) tide_text_addf(&list, "%s'%s'", i == 0 ? "" : ", ", marks[i].name);
     if (n > 8) tide_text_add(&list, ", …");
@@ -205,8 +206,12 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
     tide_trace_used fullest;
     *out = (cli_moment){.text = text, .t_ns = span->begin_ns, .has_time = true};
     if (strcmp(text, "begin") == 0) return TIDE_OK;
-    if (strcmp(text, "end") == 0) {
+    if (strcmp(text, "end") == 0 || strcmp(text, "leaked") == 0) {
         out->t_ns = span->end_ns;
+    } else if (strcmp(text, "temporary") == 0) {
+        out->t_ns = span->end_ns;
+        out->from_ns = span->begin_ns;
+        out->is_temporary = true;
     } else if (strcmp(text, "peak") == 0) {
         TIDE_TRY(tide_trace_fullest(t, span->run_id, SIZE_MAX, &fullest, err));
         out->event = fullest.event;
@@ -242,6 +247,7 @@ char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, siz
 }
 
 tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *out, tide_error *err) {
+    if (m->is_temporary) return tide_trace_temporary(t, m->from_ns, m->t_ns, out, err);
     TIDE_TRY(m->by_event ? tide_trace_live_set_after(t, m->event, out, err)
                          : tide_trace_live_set(t, m->t_ns, out, err));
     const tide_status st = tide_trace_expand_buffers(t, out, err);

@@ -30,14 +30,17 @@ bool cli_duration(const char *text, uint64_t *ns);
 typedef struct cli_moment {
     const char *text; ///< as it was given, borrowed
     uint64_t t_ns, event;
-    bool by_event; ///< `event` says it, not the time: many events can share a nanosecond
-    bool has_time; ///< t_ns is known before the event is read
+    bool by_event;     ///< `event` says it, not the time: many events can share a nanosecond
+    bool has_time;     ///< t_ns is known before the event is read
+    bool is_temporary; ///< no moment: the temporary blocks from `from_ns` to it
+    uint64_t from_ns;
 } cli_moment;
 /**
  * What people call a moment: of the span "peak" (the first highest), "begin", "end", "50%"; of the trace "12.5ms" from
  * its origin, "#123" (an event), "exec:12" (of the run's 13th execution its fullest moment; "exec:12:begin", ":end",
  * ":7" and ":conv1" where that step begins); or the name of a mark, the first one in the span ("mark:50%" when the name
- * looks like something else). The one place that reads such words: `trace` and `diff` ask here.
+ * looks like something else). "leaked" is the end: what is live there was never freed. "temporary" is no moment: all
+ * blocks of the span that their thread freed at once. The one place that reads such words: `trace` and `diff` ask here.
  *
  * @return TIDE_ERR_INVALID for what is none, with the marks that there are
  */

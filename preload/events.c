@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "core/memory/thread_number.h"
-#include "preload/preload.h"
+#include "preload/stacks.h"
+#include "profiler/feed/feed_frames.h"
 
 _Thread_local preload_thread preload_self;
 
@@ -29,7 +30,8 @@ static const char *const functions[] = {
 
 static inline bool is_range(const preload_event *e) { return e->how >= TIDE__BY_ADDRESS_RANGE; }
 
-static inline void tell(const preload_event *e) {
+/// `frame`: of the call stack, 0: none.
+static inline void tell(const preload_event *e, uint32_t frame) {
     const tide_memory_event event = {.op = e->op,
                                      .t_ns = e->t_ns,
                                      .device = TIDE_CPU,
@@ -41,7 +43,15 @@ static inline void tell(const preload_event *e) {
                                      .thread = tide__thread_number(),
                                      .allocator = is_range(e) ? TIDE__BY_ADDRESS_RANGES : "malloc",
                                      .tag = functions[e->function]};
-    tide__feed_memory(preload_feed, &event);
+    if (__builtin_expect(preload_wants_stacks(), 0))
+        tide__feed_memory_in(preload_feed, &event, frame);
+    else
+        tide__feed_memory(preload_feed, &event);
+}
+
+/// `stack` NULL: none.
+static inline void tell_of(const preload_event *e, const preload_stack *stack) {
+    tell(e, stack != NULL ? preload_stack_number(stack, false) : 0);
 }
 
 /// A mark in the trace.
@@ -70,7 +80,10 @@ void preload_lock_early(void) {
 
 void preload_unlock_early(void) { atomic_flag_clear_explicit(&early.lock, memory_order_release); }
 
-void preload_drop_early(void) { early.n = early.n_lost = 0; }
+void preload_drop_early(void) {
+    early.n = early.n_lost = 0;
+    preload_stack_drop_kept();
+}
 
 /// The system's calls, for the functions may be ours.
 static bool grow_early(void) {
@@ -87,30 +100,53 @@ static bool grow_early(void) {
 }
 
 void preload_flush_early(void) {
-    for (size_t i = 0; i < early.n; i++) tell(&early.events[i]);
+    for (size_t i = 0; i < early.n; i++) tell_of(&early.events[i], preload_stack_kept(early.events[i].stack));
     if (early.n_lost > 0) tell_dropped();
     preload_drop_early();
 }
 
 /// With the lock held; false: the feed is there by now.
-static bool keep_early(const preload_event *e) {
+static bool keep_early(const preload_event *e, const preload_stack *stack) {
     const preload_state state = preload_get_state();
     if (state != PRELOAD_EARLY && state != PRELOAD_CHILD) return false;
-    if (early.n < early.cap || grow_early())
-        early.events[early.n++] = *e;
-    else
+    if (early.n == early.cap && !grow_early()) {
         early.n_lost++;
+        return true;
+    }
+    preload_event *kept = &early.events[early.n++];
+    *kept = *e;
+    kept->stack = stack != NULL ? preload_stack_keep(stack) : 0;
     return true;
 }
 
-static __attribute__((noinline)) void put_early(const preload_event *e) {
+static __attribute__((noinline)) void put_early(const preload_event *e, const preload_stack *stack) {
     const int saved = errno;
     if (preload_get_state() == PRELOAD_CHILD) preload_begin_child();
     preload_lock_early();
-    const bool is_kept = keep_early(e);
+    const bool is_kept = keep_early(e, stack);
     preload_unlock_early();
-    if (!is_kept && preload_get_state() == PRELOAD_ON) tell(e);
+    if (!is_kept && preload_get_state() == PRELOAD_ON) tell_of(e, stack);
     errno = saved;
+}
+
+// ---- call stacks ----
+
+/// Whether it says who asked.
+static inline bool has_stack(const preload_event *e) {
+    return __builtin_expect(preload_wants_stacks(), 0) && (e->op == TIDE_MEM_ALLOC || e->op == TIDE_MEM_OOM);
+}
+
+static inline void put(const preload_event *e, const preload_stack *stack) {
+    if (__builtin_expect(preload_get_state() == PRELOAD_ON, 1))
+        tell_of(e, stack);
+    else
+        put_early(e, stack);
+}
+
+static __attribute__((noinline)) void put_with_stack(const preload_event *e) {
+    preload_stack stack;
+    preload_stack_take(false, &stack);
+    put(e, &stack);
 }
 
 // ---- inside ----
@@ -122,8 +158,15 @@ static __attribute__((noinline)) void wait_inside(preload_thread *self, const pr
         self->has_dropped = true;
         return;
     }
-    self->waiting[self->n_waiting] = *e;
-    self->waiting[self->n_waiting].t_ns = 0;
+    preload_event *waits = &self->waiting[self->n_waiting];
+    *waits = *e;
+    waits->t_ns = 0;
+    waits->stack = 0;
+    if (has_stack(e) && preload_get_state() == PRELOAD_ON) {
+        preload_stack stack;
+        preload_stack_take(true, &stack);
+        waits->stack = preload_stack_number(&stack, true);
+    }
     atomic_signal_fence(memory_order_seq_cst);
     self->n_waiting++;
 }
@@ -132,9 +175,9 @@ static __attribute__((noinline)) void wait_inside(preload_thread *self, const pr
 static __attribute__((noinline)) void put_waiting(preload_thread *self) {
     for (unsigned i = 0; i < self->n_waiting; i++) {
         if (preload_get_state() == PRELOAD_ON)
-            tell(&self->waiting[i]);
+            tell(&self->waiting[i], self->waiting[i].stack);
         else
-            put_early(&self->waiting[i]);
+            put_early(&self->waiting[i], NULL);
     }
     self->n_waiting = 0;
     if (self->has_dropped && preload_get_state() == PRELOAD_ON) tell_dropped();
@@ -151,10 +194,12 @@ void preload_put(const preload_event *e) {
     }
     self->is_inside = true;
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(state == PRELOAD_ON, 1))
-        tell(e);
-    else
-        put_early(e);
+    if (has_stack(e)) {
+        put_with_stack(e);
+    } else {
+        put(e, NULL);
+        if (__builtin_expect(preload_wants_stacks(), 0)) preload_stack_see_free();
+    }
     atomic_signal_fence(memory_order_seq_cst);
     if (__builtin_expect(self->n_waiting != 0 || self->has_dropped, 0)) put_waiting(self);
     self->is_inside = false;

@@ -14,6 +14,10 @@
 
 enum { PAGE = 4096 };
 
+_Atomic uint32_t preload_n_unmapped;
+
+static void note_unmapped(void) { atomic_fetch_add_explicit(&preload_n_unmapped, 1, memory_order_relaxed); }
+
 PRELOAD_EXPORT void *mmap64(void *address, size_t bytes, int access, int flags, int fd, off_t at);
 
 /// Whether what is mapped now is the program's own.
@@ -118,6 +122,7 @@ PRELOAD_EXPORT int mprotect(void *address, size_t bytes, int access) {
     const int result = preload_has_real && preload_real.mprotect != NULL
                            ? preload_real.mprotect(address, bytes, access)
                            : (int)syscall(SYS_mprotect, address, bytes, access);
+    if (access == PROT_NONE) note_unmapped();
     const int saved = errno;
     if (is_told && access != PROT_NONE && result == 0)
         tell_reserved(TIDE_MEM_ALLOC, TIDE__BY_ADDRESS_RANGE, address, bytes);
@@ -141,6 +146,7 @@ static void *mapped(void *address, size_t bytes, int access, int flags, int fd, 
                is_memory = (flags & MAP_ANONYMOUS) != 0;
     if (replaces) tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MMAP, TIDE__BY_ADDRESS_RANGE, address, bytes);
     void *result = real_mmap(address, bytes, access, flags, fd, at);
+    if (replaces) note_unmapped();
     const int saved = errno;
     const uintptr_t begin = (uintptr_t)result, end = begin + whole_pages(bytes);
     if (result == MAP_FAILED && replaces)
@@ -170,6 +176,7 @@ PRELOAD_EXPORT int munmap(void *address, size_t bytes) {
     if (is_told) tell(TIDE_MEM_FREE_COMPLETED, PRELOAD_MUNMAP, TIDE__BY_ADDRESS_RANGE, address, bytes);
     const int result = preload_has_real && preload_real.munmap != NULL ? preload_real.munmap(address, bytes)
                                                                        : (int)syscall(SYS_munmap, address, bytes);
+    note_unmapped();
     if (!is_told) return result;
     const int saved = errno;
     if (result == 0)
@@ -195,6 +202,7 @@ PRELOAD_EXPORT void *mremap(void *address, size_t bytes, size_t new_bytes, int f
     void *fresh = preload_has_real && preload_real.mremap != NULL
                       ? preload_real.mremap(address, bytes, new_bytes, flags, to)
                       : (void *)syscall(SYS_mremap, address, bytes, new_bytes, flags, to); // NOLINT
+    note_unmapped();
     if (!is_told) return fresh;
     const int saved = errno;
     const uintptr_t old_begin = (uintptr_t)address, new_begin = (uintptr_t)fresh;

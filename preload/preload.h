@@ -10,6 +10,8 @@
 //     events.c    an event into the feed; what waits: before the feed is there, and inside of ourselves
 //     process.c   life of the process: begin, fork, end; whether it is recorded at all
 //     open.c      the one way in: a feed. All that this library knows of traces
+//     stacks.c    who called: a number for each call stack, and the libraries that its calls lie in
+//     unwind.c, unwind_rule.c  from call to call
 //     arena.c     memory of our own
 //
 //     program: free(p) -> malloc.c: is it ours? -> events.c: FREE p -> ring      (before the block can be another's)
@@ -61,9 +63,16 @@ typedef struct preload_event {
     uint64_t address, bytes;
     uint64_t t_ns; ///< 0: now
     uint8_t op, how, function;
+    uint32_t stack; ///< of one that waits: its call stack, see stacks.c; 0: none
 } preload_event;
 
-enum { PRELOAD_MAX_WAITING = 100 };
+enum { PRELOAD_MAX_WAITING = 100, PRELOAD_KNOWN_PAGES = 16 };
+
+/// Pages that the thread may read, for unwind.c.
+typedef struct preload_pages {
+    uint64_t known[PRELOAD_KNOWN_PAGES]; ///< number of the page, 0: none
+    uint32_t n_unmapped;                 ///< as long as this is preload_n_unmapped
+} preload_pages;
 
 /// Of each thread. All zero at its begin.
 typedef struct preload_thread {
@@ -76,6 +85,7 @@ typedef struct preload_thread {
     const void *told;     ///< the last block that was told as allocated
     const void *deleting; ///< told as freed; an operator delete may call free
     preload_event waiting[PRELOAD_MAX_WAITING];
+    preload_pages pages;
 } preload_thread;
 extern _Thread_local preload_thread preload_self __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -151,6 +161,11 @@ extern bool preload_has_real __attribute__((visibility("hidden")));
 bool preload_find_real(void);
 /// The function of that name behind ours; NULL: there is none.
 void *preload_find(const char *name);
+
+// ---- map.c ----
+
+/// How often the program took pages away, or the access to them.
+extern _Atomic uint32_t preload_n_unmapped __attribute__((visibility("hidden")));
 
 // ---- arena.c ----
 

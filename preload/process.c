@@ -22,7 +22,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/preload.h"
+#include "preload/stacks.h"
 #include "profiler/collector.h"
 
 #ifndef MADV_WIPEONFORK
@@ -166,6 +166,7 @@ static void after_fork_in_parent(void) {
 static void after_fork_in_child(void) {
     const bool is_recorded = preload_feed != NULL;
     preload_drop_early();
+    preload_stack_forget();
     preload_self.n_waiting = 0;
     set_state(is_recorded ? PRELOAD_CHILD : PRELOAD_OFF);
     preload_unlock_early();

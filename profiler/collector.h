@@ -20,7 +20,11 @@ extern "C" {
 /// What it tells the library that records the malloc of any program (preload/).
 #define TIDE_MALLOC_ENV "TIDEMARK_MALLOC"   ///< auto, on, off
 #define TIDE_SELF_ENV "TIDEMARK_SELF"       ///< device:inode of the program tidemark, in hexadecimal digits
+#define TIDE_STACKS_ENV "TIDEMARK_STACKS"   ///< calls of a call stack at most; not set: none are recorded
 #define TIDE_COMMAND_ENV "TIDEMARK_COMMAND" ///< process number of the command: while it lives the collector waits
+
+/// Calls of a call stack that are recorded at most.
+enum { TIDE_MAX_STACK_DEPTH = 64 };
 
 typedef struct tide_collector_options {
     const char *path;

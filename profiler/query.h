@@ -118,7 +118,7 @@ const char *tide_trace_device_of(const tide_trace *t, uint32_t device);
 typedef struct tide_trace_scope {
     const char *name; ///< "" for number 0 and one that is not there; borrowed until close
     int64_t step;     ///< -1: none
-    uint32_t parent;  ///< smaller than its own number; 0: it is the outermost
+    uint32_t parent;  ///< 0: it is the outermost. A walk outwards ends
     bool is_frame;    ///< of a call stack
     bool is_operator; ///< or lies in one
 } tide_trace_scope;

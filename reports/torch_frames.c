@@ -120,14 +120,15 @@ static bool has_stack(const tide__torch_frames *f, uint32_t scope) {
 
 // ---- written ----
 
-/// Where the file begins in "FUNCTION @ FILE:LINE", and its line; NULL: there is none.
+/// Where the file begins in "FUNCTION @ FILE:LINE", behind which a library may stand, and its line; NULL: there is
+/// none.
 static const char *file_of(const char *name, size_t *n_function, size_t *n_file, int64_t *line) {
     const char *at = NULL, *colon = strrchr(name, ':');
     for (const char *next = strstr(name, " @ "); next != NULL; next = strstr(next + 3, " @ ")) at = next;
     if (at == NULL || colon == NULL || colon < at + 3) return NULL;
     const char *digits = colon + 1 + (colon[1] == '-');
     const size_t n_digits = strspn(digits, "0123456789");
-    if (n_digits == 0 || n_digits > 18 || digits[n_digits] != '\0') return NULL;
+    if (n_digits == 0 || n_digits > 18 || (digits[n_digits] != '\0' && digits[n_digits] != ' ')) return NULL;
     *n_function = (size_t)(at - name);
     *n_file = (size_t)(colon - at) - 3;
     *line = strtoll(colon + 1, NULL, 10);

@@ -13,7 +13,7 @@ set -eu
 
 # One line per package: what it is for stands in docs/dependencies.md.
 build="gcc g++ libc6-dev cmake ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libonnx-dev libdnnl-dev
-libjansson-dev libsqlite3-dev libzstd-dev liblz4-dev zlib1g-dev libncurses-dev libtomlplusplus-dev"
+libjansson-dev libsqlite3-dev libdw-dev libzstd-dev liblz4-dev zlib1g-dev libncurses-dev libtomlplusplus-dev"
 tests="libcmocka-dev libonnx-testdata sqlite3 zstd lz4 tmux python3 chromium chromium-driver python3-jsonschema python3-yaml
 libxml2-utils doxygen openmpi-bin libopenmpi-dev qemu-user man-db mandoc fish"
 deb="dpkg-dev file python3"

@@ -67,6 +67,7 @@ file libonnx-dev onnx/onnx.proto
 if command -v "$cc" >/dev/null 2>&1; then linked libdnnl-dev oneapi/dnnl/dnnl.h dnnl; fi
 library libjansson-dev jansson 2.13
 library libsqlite3-dev sqlite3 3.37
+library libdw-dev libdw 0.180
 library libzstd-dev libzstd
 library liblz4-dev liblz4
 library zlib1g-dev zlib

@@ -171,6 +171,7 @@ static tide_status write_totals(tide__drain *d, const tide__drain_feed *f, tide_
 static tide_status write_end(tide__drain *d, tide__drain_feed *f, tide_error *err) {
     TIDE_TRY(close_gaps(d, f, err));
     TIDE_TRY(write_totals(d, f, err));
+    TIDE_TRY(tide__drain_write_stacks(d, f, err));
     if (f->run_id != 0) {
         TIDE_TRY(tide__store_run(d->store, false, f->run_id, d->last_event, d->last_ns, err));
         f->run_id = 0;

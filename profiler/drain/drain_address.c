@@ -116,17 +116,18 @@ static tide_status bring_back(tide__drain *d, tide__drain_ring *r, const tide__e
 
 static tide_status add_range(tide__drain *d, tide__drain_feed *f, const tide__event *like, uint64_t begin, uint64_t end,
                              size_t *n, tide_error *err) {
-    tide__address_range fresh = {.begin = begin, .end = end, .tag_id = like->tag_id};
+    tide__address_range fresh = {.begin = begin, .end = end, .tag_id = like->tag_id, .scope_id = like->scope_id};
     TIDE_TRY(emit(d, f, like, TIDE_MEM_ALLOC, &fresh.block_id, begin, (int64_t)(end - begin), n, err));
     return tide__drain_put_range(f->addresses, &fresh) ? TIDE_OK : no_memory(d, err);
 }
 
-/// A part of the range that stays, as a block of its own with the name that it had.
+/// A part of the range that stays, as a block of its own with the name and the call stack that it had.
 static tide_status keep_part(tide__drain *d, tide__drain_feed *f, const tide__event *like,
                              const tide__address_range *of, uint64_t begin, uint64_t end, size_t *n, tide_error *err) {
     if (begin >= end) return TIDE_OK;
     tide__event part = *like;
     part.tag_id = of->tag_id;
+    part.scope_id = of->scope_id;
     f->addresses->now.allocs++;
     f->addresses->now.requested += (int64_t)(end - begin);
     return add_range(d, f, &part, begin, end, n, err);

@@ -19,7 +19,7 @@ typedef struct tide__address_block {
 typedef struct tide__address_range {
     uint64_t begin, end;
     int64_t block_id;
-    int32_t tag_id;
+    int32_t tag_id, scope_id;
 } tide__address_range;
 
 /// What the file has more of than the producer counted: it knows no sizes of what it frees, and one range for each

@@ -70,8 +70,8 @@ static tide_status load_live(tide__drain *d, const tide__drain_feed *f, tide__dr
     for (size_t i = 0; (b = tide__replay_next(&d->replay, &i)) != NULL;) {
         if (b->block_id >> TIDE__BLOCK_ID_BITS != f->process_id - 1) continue;
         const tide__address_block fresh = {(uint64_t)b->address, b->block_id, b->requested_bytes};
-        const tide__address_range pages = {fresh.address, fresh.address + (uint64_t)fresh.bytes, b->block_id,
-                                           b->tag_id};
+        const tide__address_range pages = {fresh.address, fresh.address + (uint64_t)fresh.bytes, b->block_id, b->tag_id,
+                                           b->scope_id};
         const bool is_range = b->allocator_id == ranges;
         if (fresh.address == 0) continue;
         if (!(is_range ? tide__drain_put_range(a, &pages) : tide_map_put(&a->blocks, &fresh))) return TIDE_ERR_NOMEM;

@@ -61,6 +61,8 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
     tide__drain_probe_close(f->probe);
     tide_host_free(f->texts);
     tide_host_free(f->scopes);
+    for (size_t i = 0; i < f->n_modules; i++) tide_host_free(f->modules[i]);
+    tide_host_free(f->modules);
     tide_host_free(f->runs);
     tide_host_free(f->path);
     tide_host_free(f);
@@ -280,6 +282,9 @@ static tide_status take_record(tide__drain *d, tide__drain_feed *f, const tide__
         return take_device(d, f, r, payload);
     case TIDE__LOG_ALLOCATOR:
         return take_allocator(f, r, payload);
+    case TIDE__LOG_FRAME:
+        TIDE_TRY(tide__drain_take_frame(d, f, r, payload, &id));
+        return map_number(&f->scopes, &f->n_scopes, &f->cap_scopes, id);
     case TIDE__LOG_THREAD:
         return take_thread(d, f, r, payload);
     default:
@@ -300,6 +305,8 @@ static tide_status take_waiting(tide__drain *d, tide__drain_feed *f, tide_error 
     bool bad = false;
     if (r->type == TIDE__LOG_RUN || r->type == TIDE__LOG_FACT) {
         TIDE_TRY(tide__drain_register(d, f, r, f->waiting + 1, &bad, err));
+    } else if (r->type == TIDE__LOG_MODULE) {
+        TIDE_TRY(tide__drain_take_module(d, f, r, f->waiting + 1, &bad, err));
     } else {
         const tide_status st = take_record(d, f, r, f->waiting + 1);
         if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);

@@ -10,6 +10,7 @@
 //     drain_slot.h   slot to event
 //     drain_take.c   one event of the file
 //     drain_address.c, drain_address_table.c  blocks that are known by their address alone
+//     drain_frames.c  call stacks of such blocks
 //     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
 //     drain_usual.c  the same of some hundred events at once, as long as they are usual
 //     drain_sample.c what the system counts of each process
@@ -152,6 +153,8 @@ struct tide__drain_feed {
     int64_t *texts;  ///< [n_texts] number in the feed - 1 to number in the file
     int64_t *scopes; ///< [n_scopes]
     size_t n_texts, cap_texts, n_scopes, cap_scopes;
+    char **modules; ///< [n_modules] by address: what the files that calls lie in are called here; each owned
+    size_t n_modules, cap_modules;
     int64_t devices[TIDE__FEED_MAX_DEVICES];       ///< [n_devices]
     int64_t allocators[TIDE__FEED_MAX_ALLOCATORS]; ///< [n_allocators], numbers of texts in the file
     size_t n_devices, n_allocators;
@@ -255,6 +258,16 @@ tide_status tide__drain_sample(tide__drain *d, tide_error *err) TIDE_NODISCARD;
 bool tide__drain_samples_wait(const tide__drain *d);
 /// Inside a transaction. They are given up by the caller, after COMMIT.
 tide_status tide__drain_write_samples(const tide__drain *d, tide_error *err) TIDE_NODISCARD;
+// ---- call stacks (drain_frames.c) ----
+
+/// A file that calls lie in gets its name in the trace. Sees to its own transaction. *bad: no producer wrote it
+tide_status tide__drain_take_module(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
+                                    bool *bad, tide_error *err) TIDE_NODISCARD;
+/// A frame becomes a scope, *id. TIDE_ERR_NOMEM; anything else: no producer wrote it
+tide_status tide__drain_take_frame(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
+                                   int64_t *id) TIDE_NODISCARD;
+/// At the end of a process: how many of its events have no stack, or a part of one. Inside a transaction.
+tide_status tide__drain_write_stacks(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
 
 // ---- events ----
 

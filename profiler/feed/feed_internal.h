@@ -5,6 +5,7 @@
 //     feed.c        life of a feed, statistics, the first error
 //     feed_put.c    an event into a slot
 //     feed_ring.c   the ring of the calling thread: made, grown, given back; full: wait, drop, or find the drain gone
+//     feed_frames.c call stacks
 //     feed_names.c  texts, scopes, devices and allocators to numbers; the log that has each once
 //     feed_file.c   the file: chunks on disk, maps, locks, whose process it is
 #ifndef TIDE_PROFILER_FEED_FEED_INTERNAL_H
@@ -131,8 +132,8 @@ struct tide__feed {
     size_t log_bytes;      ///< of it
     uint64_t log_used;     ///< behind its header
     _Atomic(tide__name_table *) names;
-    size_t n_names;                    ///< in it
-    uint32_t n_of[TIDE__LOG_FACT + 1]; ///< numbers given, by tide__log_type
+    size_t n_names;                 ///< in it
+    uint32_t n_of[TIDE__LOG_TYPES]; ///< numbers given, by tide__log_type
     uint64_t ring_slots;
 
     char *path;

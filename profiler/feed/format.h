@@ -5,7 +5,7 @@
 //
 //     header (1 MiB)    who records, state, table of chunks; a hole where the table is empty
 //     chunk 0           log: the command; texts, scopes, devices, allocators in order of first use, each with its small
-//                       number; runs with their plans and facts as the program tells them
+//                       number; runs with their plans and facts as the program tells them; frames of call stacks
 //     chunk 1           ring of the first thread that recorded: header (16 KiB), then n_slots slots of 64 bytes
 //     chunk 2, 3, ...   further rings, further chunks of the log, more room for a ring
 //
@@ -48,6 +48,7 @@ enum {
     TIDE__FEED_MAX_ALLOCATORS = 255,
     TIDE__FEED_MAX_KINDS = 15,       ///< what four bits hold beside "none"; the same in builds with more kinds
     TIDE__FEED_MAX_TEXT = 1 << 24,   ///< bytes of a name
+    TIDE__FEED_MAX_FRAMES = 1 << 20, ///< of call stacks
     TIDE__FEED_MAX_RECORD = 1 << 30, ///< bytes of a run with its plan
     TIDE__FEED_LOG_BYTES = 1 << 18,  ///< of a chunk of the log, header included; larger when one record needs it
     TIDE__FEED_MIN_SLOTS = 64,
@@ -117,6 +118,8 @@ typedef struct tide__feed_header {
     uint64_t n_heard, n_dropped; ///< events that the process counted, stored before CLOSED; dropped ones are among them
     uint32_t has_no_memory;      ///< of the drain, stored before FAILED: not 0: it ran out of memory
     char error[512];             ///< the same: why
+    _Atomic uint64_t n_stacks_lost; ///< events without their call stack: there was no room for it
+    _Atomic uint64_t n_stacks_cut;  ///< events with an incomplete one: no caller was found further out
     tide__chunk_entry chunks[TIDE__FEED_MAX_CHUNKS];
 } tide__feed_header;
 _Static_assert(sizeof(tide__feed_header) <= TIDE__FEED_HEADER_BYTES, "the first chunk follows");
@@ -137,6 +140,9 @@ typedef enum tide__log_type {
     TIDE__LOG_COMMAND = 6,   ///< the first record of a feed; payload: the command line
     TIDE__LOG_RUN = 7,       ///< id: number of the run in its process; payload: registration.h
     TIDE__LOG_FACT = 8,      ///< id; payload: registration.h
+    TIDE__LOG_MODULE = 9,    ///< id; payload: "BUILDID PATH" of a file that calls lie in, "-" where it has no build id
+    TIDE__LOG_FRAME = 10,    ///< id; payload tide__log_frame: of a feed by address, whose slots have frames for scopes
+    TIDE__LOG_TYPES
 } tide__log_type;
 /// Ids of each type count 1, 2, ... but for threads.
 typedef struct tide__log_record {
@@ -149,6 +155,18 @@ typedef struct tide__log_scope {
     uint32_t text_id, parent_id; ///< parent 0: outermost; a parent is defined before
     int32_t kind, step;          ///< tide_scope_kind; step -1: none
 } tide__log_scope;
+/// A call in a call stack.
+typedef struct tide__log_frame {
+    uint32_t parent_id; ///< who called; 0: it is the outermost. Defined before
+    uint32_t module_id; ///< the file it lies in; 0: none. Defined before
+    uint64_t address;   ///< as that file has it, in the instruction that called; without a file TIDE__FRAME_...
+} tide__log_frame;
+/// What stands in place of a call.
+enum {
+    TIDE__FRAME_UNKNOWN = 0, ///< a call that lies in no file: made while the program ran
+    TIDE__FRAME_DEEPER = 1,  ///< more calls than were asked for
+    TIDE__FRAME_CUT = 2,     ///< calls that were not found
+};
 typedef struct tide__log_device {
     int32_t type, index; ///< of tide_device
 } tide__log_device;

@@ -279,6 +279,15 @@ static tide_status copy_text(tide__merge_source *s, sqlite3_stmt *row, void *ctx
     return tide__merge_map_put(&s->texts, id, new_id);
 }
 
+/// Each behind its parent, which has a larger number where frames were named after the run.
+static const char *scopes_of(const tide__merge_source *s) {
+    if (!s->t->names.has_later_parents) return "SELECT id, name_id, kind, step, parent_id FROM main.scope ORDER BY id";
+    return "WITH RECURSIVE way(id, depth) AS (SELECT id, 0 FROM main.scope WHERE parent_id IS NULL UNION ALL\n"
+           "  SELECT s.id, w.depth + 1 FROM way w JOIN main.scope s ON s.parent_id = w.id)\n"
+           "SELECT s.id, s.name_id, s.kind, s.step, s.parent_id FROM way w JOIN main.scope s ON s.id = w.id\n"
+           "ORDER BY w.depth, s.id";
+}
+
 static tide_status copy_scope(tide__merge_source *s, sqlite3_stmt *row, void *ctx, tide_error *err) {
     tide__new_trace *out = ctx;
     int64_t id, name, step, parent, new_id;
@@ -286,8 +295,7 @@ static tide_status copy_scope(tide__merge_source *s, sqlite3_stmt *row, void *ct
     tide__scope_row scope = {0};
     if (!tide__sql_number(row, 0, 1, INT32_MAX, &id) || !tide__sql_number(row, 1, 1, INT32_MAX, &name) ||
         !tide__names_scope_kind(tide__sql_text(row, 2), &scope.kind) ||
-        !tide__sql_int_or(row, 3, 0, INT32_MAX, -1, &step) || !tide__sql_int_or(row, 4, 1, INT32_MAX, 0, &parent) ||
-        parent >= id)
+        !tide__sql_int_or(row, 3, 0, INT32_MAX, -1, &step) || !tide__sql_int_or(row, 4, 1, INT32_MAX, 0, &parent))
         return TIDE_ERR_BAD_INPUT;
     scope.step = (int32_t)step;
     scope.name_id = tide__merge_map_get(&s->texts, name);
@@ -383,8 +391,7 @@ tide_status tide__merge_source_begin(tide__merge_source *s, tide__new_trace *out
                       "SELECT id, pid, rank, command, begin_ns, end_ns, how, label FROM main.process ORDER BY id",
                       copy_process, out, err));
     TIDE_TRY(each_row(s, "name", "SELECT id, text FROM main.name ORDER BY id", copy_text, out, err));
-    TIDE_TRY(each_row(s, "scope", "SELECT id, name_id, kind, step, parent_id FROM main.scope ORDER BY id", copy_scope,
-                      out, err));
+    TIDE_TRY(each_row(s, "scope", scopes_of(s), copy_scope, out, err));
     return each_row(s, "thread", "SELECT id, process_id, number, name FROM main.thread ORDER BY id", copy_thread, out,
                     err);
 }

@@ -149,6 +149,49 @@ tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, ti
     return finish(&b, st, out, err);
 }
 
+// ---- freed at once ----
+
+/// The allocs that may yet be temporary: of each thread the last, with `block_id` 0 for none.
+typedef struct temporaries {
+    builder b;
+    tide__event *last; ///< [n] by thread, owned
+    size_t n, cap;
+} temporaries;
+
+static tide_status look_at(temporaries *x, const tide__event *e) {
+    if (e->op != TIDE_MEM_ALLOC && e->op != TIDE_MEM_FREE_COMPLETED) return TIDE_OK;
+    const size_t thread = e->thread > 0 ? (size_t)e->thread : 0;
+    TIDE_TRY(tide_host_grow(&x->last, &x->cap, thread + 1, sizeof *x->last));
+    while (x->n <= thread) x->last[x->n++] = (tide__event){0};
+    tide__event *last = &x->last[thread];
+    if (e->op == TIDE_MEM_ALLOC) {
+        *last = *e;
+        return TIDE_OK;
+    }
+    tide__live_block block = {0};
+    const bool is_temporary = last->block_id != 0 && last->block_id == e->block_id;
+    memcpy(&block, last, sizeof *last);
+    block.zero = 0; // the operation
+    *last = (tide__event){0};
+    return is_temporary ? put(&x->b, &block) : TIDE_OK;
+}
+
+static tide_status look_at_all(void *ctx, const tide__event *events, size_t n) {
+    for (size_t i = 0; i < n; i++) TIDE_TRY(look_at(ctx, &events[i]));
+    return TIDE_OK;
+}
+
+tide_status tide_trace_temporary(tide_trace *t, uint64_t t0, uint64_t t1, tide_live_set *out, tide_error *err) {
+    if (t1 < t0) return TIDE_FAIL(err, TIDE_ERR_INVALID, "a window that ends before it begins");
+    int64_t before, last;
+    TIDE_TRY(tide__trace_event_before(t, t0, &before, err));
+    TIDE_TRY(tide__trace_event_at(t, t1, &last, err));
+    temporaries x = {.b = {.t = t, .set = {.trace = t, .t_ns = t1, .event_id = (uint64_t)last}}};
+    const tide_status st = tide__trace_each(t, TIDE__READ_ALL, before + 1, last, look_at_all, &x, err);
+    tide_host_free(x.last);
+    return finish(&x.b, st, out, err);
+}
+
 // ---- as events ----
 
 static int by_alloc(const void *a, const void *b) {

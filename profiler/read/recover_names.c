@@ -23,11 +23,19 @@ int64_t tide__damaged_renamed(const tide_map *map, int64_t id) {
 
 // ---- names ----
 
+/// A scope whose parent is not there yet: it may come, for frames that were named after the run have a larger number.
+typedef struct waiting {
+    int64_t id, parent;
+    tide__scope_row row; ///< all but the parent
+} waiting;
+
 typedef struct names_reader {
     tide__damaged *in;
     tide__names *names;
     const tide__sql *out;
     sqlite3_stmt *insert_device;
+    waiting *waiting; ///< [n_waiting]
+    size_t n_waiting, cap_waiting;
 } names_reader;
 
 /// A text without a zero byte inside: it would come back shorter than it is.
@@ -57,6 +65,17 @@ static tide_status name_of(names_reader *r, int64_t id, int64_t *to, tide_error 
     return id > 0 ? tide__damaged_rename(&r->in->names, id, *to, err) : TIDE_OK;
 }
 
+/// Below its parent; outermost when that was lost.
+static tide_status put_scope(names_reader *r, int64_t id, int64_t parent, const tide__scope_row *row, tide_error *err) {
+    tide__scope_row scope = *row;
+    scope.parent_id = tide__damaged_renamed(&r->in->scopes, parent);
+    int64_t to;
+    tide_status st = tide__names_scope_row(r->names, &scope, &to);
+    if (st == TIDE_OK) st = tide__damaged_rename(&r->in->scopes, id, to, err);
+    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
+    return st == TIDE_OK ? TIDE_OK : TIDE_ERR_BAD_INPUT;
+}
+
 static tide_status take_scope(void *ctx, sqlite3_stmt *row, tide_error *err) {
     names_reader *r = ctx;
     int64_t id, name, step, parent;
@@ -65,16 +84,35 @@ static tide_status take_scope(void *ctx, sqlite3_stmt *row, tide_error *err) {
     good = tide__sql_number(row, 1, 1, INT32_MAX, &name) && good;
     good = tide__names_scope_kind(tide__sql_text(row, 2), &scope.kind) && good;
     good = tide__sql_int_or(row, 3, 0, INT32_MAX, -1, &step) && good;
-    good = tide__sql_int_or(row, 4, 1, INT32_MAX, 0, &parent) && good && parent < id;
+    good = tide__sql_int_or(row, 4, 1, INT32_MAX, 0, &parent) && good &&
+           (parent < id || (scope.kind == TIDE_SCOPE_FRAME && parent != id));
     if (!good) return TIDE_ERR_BAD_INPUT;
     TIDE_TRY(name_of(r, name, &scope.name_id, err));
     scope.step = (int32_t)step;
-    scope.parent_id = tide__damaged_renamed(&r->in->scopes, parent); // 0 when that was lost: it is outermost
-    int64_t to;
-    tide_status st = tide__names_scope_row(r->names, &scope, &to);
-    if (st == TIDE_OK) st = tide__damaged_rename(&r->in->scopes, id, to, err);
-    if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the names of '%s'", r->in->path);
-    return st == TIDE_OK ? TIDE_OK : TIDE_ERR_BAD_INPUT;
+    if (parent == 0 || tide__damaged_renamed(&r->in->scopes, parent) != 0) return put_scope(r, id, parent, &scope, err);
+    TIDE_TRY(TIDE_GROW(&r->waiting, &r->cap_waiting, r->n_waiting + 1, err, "for the names of '%s'", r->in->path));
+    r->waiting[r->n_waiting++] = (waiting){id, parent, scope};
+    return TIDE_OK;
+}
+
+/// Those whose parents came meanwhile, until none is left or none of them is helped: then what they lie in is lost.
+static tide_status put_waiting(names_reader *r, tide_error *err) {
+    bool any = true;
+    while (any) {
+        size_t n_left = 0;
+        for (size_t i = 0; i < r->n_waiting; i++) {
+            const waiting *w = &r->waiting[i];
+            if (tide__damaged_renamed(&r->in->scopes, w->parent) != 0)
+                TIDE_TRY(put_scope(r, w->id, w->parent, &w->row, err));
+            else
+                r->waiting[n_left++] = *w;
+        }
+        any = n_left < r->n_waiting;
+        r->n_waiting = n_left;
+    }
+    for (size_t i = 0; i < r->n_waiting; i++)
+        TIDE_TRY(put_scope(r, r->waiting[i].id, r->waiting[i].parent, &r->waiting[i].row, err));
+    return TIDE_OK;
 }
 
 /// Devices keep their numbers, and their names as text: this program need not have a backend for each.
@@ -115,6 +153,8 @@ tide_status tide__damaged_read_names(tide__damaged *in, tide__names *names, cons
     tide_status st = tide__damaged_each(in, "name", "id", "id, text", take_name, &r, err);
     if (st == TIDE_OK)
         st = tide__damaged_each(in, "scope", "id", "id, name_id, kind, step, parent_id", take_scope, &r, err);
+    if (st == TIDE_OK) st = put_waiting(&r, err);
+    tide_host_free(r.waiting);
     if (st == TIDE_OK) st = tide__damaged_each(in, "device", "id", "id, name", take_device, &r, err);
     // Without its table, the first device is the one that every machine has.
     if (st == TIDE_OK && tide__damaged_renamed(&in->devices, 1) == 0) st = insert_device(&r, 1, "cpu", err);

@@ -5,6 +5,9 @@
 //
 //     "forward @ /home/ann/model.py:199"      function, file, line
 //     "at::native::bmm(at::Tensor const&)"    the function alone
+//     "get @ /src/a.c:8 [sort]"               the same of native code, with its library
+//     "memcpy [libc.so.6]"
+//     "libc.so.6+0x97d1e"                     file and address: nothing else is known
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,18 +20,39 @@
 
 /// A frame's name in its parts, which lie in the name.
 typedef struct frame {
-    const char *function, *file, *line; // [n_...]; file NULL: not known
-    size_t n_function, n_file;
+    const char *function, *file, *line, *library; // [n_...]; file, library NULL: not known
+    size_t n_function, n_file, n_line, n_library;
 } frame;
 
+/// "[sort]" at the end of a name; compilers put "[clone .cold]" behind functions. `end`: behind what is left of it.
+static void take_library(frame *f, const char *name, const char **end) {
+    const size_t n = strlen(name);
+    const char *open = n > 0 && name[n - 1] == ']' ? name + n - 1 : NULL, *plus = NULL;
+    while (open != NULL && open > name && !(open[0] == '[' && open[-1] == ' ')) open--;
+    if (open != NULL && open > name && strncmp(open, "[clone ", 7) != 0) {
+        f->library = open + 1;
+        f->n_library = (size_t)(name + n - 1 - f->library);
+        *end = open - 1;
+        return;
+    }
+    for (const char *at = name; (at = strstr(at, "+0x")) != NULL; at++) plus = at;
+    if (plus == NULL || plus[3] == '\0' || strspn(plus + 3, "0123456789abcdef") != strlen(plus + 3)) return;
+    f->library = name;
+    f->n_library = (size_t)(plus - name);
+}
+
 static frame frame_of(const char *name) {
-    frame f = {.function = name, .n_function = strlen(name)};
-    const char *at = strstr(name, " @ "), *colon = strrchr(name, ':');
-    if (at == NULL || colon == NULL || colon < at) return f;
+    frame f = {.function = name};
+    const char *end = name + strlen(name), *at = strstr(name, " @ ");
+    take_library(&f, name, &end);
+    f.n_function = (size_t)(end - name);
+    const char *colon = at != NULL && at < end ? memrchr(at, ':', (size_t)(end - at)) : NULL;
+    if (colon == NULL) return f;
     f.n_function = (size_t)(at - name);
     f.file = at + 3;
     f.n_file = (size_t)(colon - f.file);
     f.line = colon + 1;
+    f.n_line = (size_t)(end - f.line);
     return f;
 }
 
@@ -74,10 +98,9 @@ static const char *base_of(const frame *f, size_t *n) {
 
 // ---- the stack of a block ----
 
-/// The next frame outwards from scope `id`; 0: none.
+/// The next frame outwards from scope `id`; 0: none. A walk outwards ends: tide__trace_names_load sees to it.
 static uint32_t next_frame(const tide_trace *t, uint32_t id, frame *out) {
     while (id > 0 && id < t->names.n_scopes && !t->names.scopes[id].is_frame) {
-        TIDE_ASSERT(t->names.scopes[id].parent < id); // so a walk outwards ends
         id = t->names.scopes[id].parent;
     }
     if (id == 0 || id >= t->names.n_scopes) return 0;
@@ -118,10 +141,20 @@ static size_t forward_calls(const tide_trace *t, uint32_t scope, frame calls[MAX
     return n;
 }
 
+/// What stands for a stack that no line of Python is in.
+static void add_outside(const frame *f, tide_text *key) {
+    if (f->library != NULL)
+        tide_text_add_n(key, f->library, f->n_library);
+    else if (f->function != NULL && f->function[0] == '[') // what stands in place of a call
+        tide_text_add_n(key, f->function, f->n_function);
+    else
+        tide_text_add(key, f->function != NULL ? "(outside Python)" : "(no stack)");
+}
+
 static void add_no_module(const tide_trace *t, uint32_t scope, tide_text *key) {
     const frame f = leading(t, scope);
     if (f.function == NULL || !is_python(&f)) {
-        tide_text_add(key, f.function != NULL ? "(outside Python)" : "(no stack)");
+        add_outside(&f, key);
         return;
     }
     size_t n_base;
@@ -146,7 +179,7 @@ static size_t module_key(const tide_trace *t, uint32_t scope, tide_text *key, si
         if (i + 1 < n) tide_text_add(key, " > ");
         if (!is_same) tide_text_add_n(key, base, n_base);
         if (!is_same) tide_text_add(key, ":");
-        tide_text_add(key, calls[i].line);
+        tide_text_add_n(key, calls[i].line, calls[i].n_line);
         if (ends != NULL) ends[n - 1 - i] = key->len;
     }
     return n > 0 ? n : 1;
@@ -162,7 +195,7 @@ static void add_line(const frame *f, tide_text *key) {
     tide_text_add_n(key, f->function, f->n_function);
     tide_text_add(key, " ");
     tide_text_add_n(key, base, n);
-    tide_text_addf(key, ":%s; ", f->line);
+    tide_text_addf(key, ":%.*s; ", (int)f->n_line, f->line);
 }
 
 #define GENERATED "torch::autograd::generated::"
@@ -233,8 +266,10 @@ static void add_library(const frame *f, tide_text *key) {
     const char *library = is_python(f) ? library_of(f, &n) : NULL;
     if (library != NULL) {
         tide_text_add_n(key, library, n);
+    } else if (is_python(f)) {
+        tide_text_add(key, "the program");
     } else {
-        tide_text_add(key, is_python(f) ? "the program" : "(outside Python)");
+        add_outside(f, key);
     }
 }
 

@@ -48,6 +48,7 @@ typedef struct tide__trace_names {
     size_t n_devices, cap_devices;
     struct tide__text_page *pages;     ///< the texts themselves; owned
     int64_t n_text_rows, n_scope_rows; ///< of the tables, which may leave numbers out
+    bool has_later_parents;            ///< scopes whose parent has a larger number
 } tide__trace_names;
 
 /// One (device, kind), or the sum of all (place 0).

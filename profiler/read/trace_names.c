@@ -127,8 +127,12 @@ static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t i
     const bool has_name = value_u64(row[1], &name_id) && name_id < n->n_texts;
     const bool has_step = value_u64(row[2], &step) && step < UINT64_MAX >> (STEP_SHIFT + 1);
     const char *kind = value_text(row[3]);
-    const bool has_parent = value_u64(row[4], &parent_id) && parent_id > 0 && parent_id < id;
-    const tide__trace_scope parent = has_parent ? scope_at(n, parent_id) : (tide__trace_scope){0};
+    const bool is_frame = strcmp(kind, "frame") == 0;
+    const bool has_parent =
+        value_u64(row[4], &parent_id) && parent_id > 0 && parent_id <= INT32_MAX && (parent_id < id || is_frame);
+    n->has_later_parents = n->has_later_parents || (has_parent && parent_id >= id);
+    // One that comes later is a frame, which lies in no operator and no run.
+    const tide__trace_scope parent = has_parent && parent_id < id ? scope_at(n, parent_id) : (tide__trace_scope){0};
     const bool is_run = strcmp(kind, "run") == 0, is_operator = strcmp(kind, "operator") == 0;
     const int32_t run = is_run ? (int32_t)id : parent.run;
     const bool is_step = is_operator && !parent.is_operator && has_step && step <= INT32_MAX;
@@ -140,7 +144,40 @@ static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t i
                            .name_id = has_name ? (uint32_t)name_id : 0,
                            .run = run,
                            .parent = has_parent ? (uint32_t)parent_id : 0,
-                           .is_frame = strcmp(kind, "frame") == 0};
+                           .is_frame = is_frame};
+    return true;
+}
+
+// A frame that was inlined lies in one that was found after the run, and has a larger number (store/frame_names.c). In
+// a file that may be anything such a way may lead to no frame, or back to itself.
+
+enum { NOT_SEEN, ON_THE_WAY, ENDS };
+
+/// From `id` outwards: scopes of this walk become `mark`. @return the one that the walk stops before: it has another
+/// mark already, or is 0
+static uint32_t mark_way(const tide__trace_names *n, uint8_t *marks, uint32_t id, uint8_t mark) {
+    while (id != 0 && marks[id] != ENDS && marks[id] != mark) {
+        marks[id] = mark;
+        id = n->scopes[id].parent;
+    }
+    return id;
+}
+
+/// Every walk outwards ends afterwards. False: no memory.
+static bool settle_parents(tide__trace_names *n) {
+    if (!n->has_later_parents) return true;
+    uint8_t *marks = tide_host_calloc(n->n_scopes, sizeof *marks);
+    if (marks == NULL) return false;
+    for (uint32_t id = 1; id < n->n_scopes; id++) {
+        tide__kept_scope *s = &n->scopes[id];
+        if (s->parent >= n->n_scopes || (s->parent >= id && !n->scopes[s->parent].is_frame)) s->parent = 0;
+    }
+    for (uint32_t id = 1; id < n->n_scopes; id++) {
+        const uint32_t end = mark_way(n, marks, id, ON_THE_WAY);
+        if (end != 0 && marks[end] == ON_THE_WAY) n->scopes[end].parent = 0; // it came back to itself
+        (void)mark_way(n, marks, id, ENDS);
+    }
+    tide_host_free(marks);
     return true;
 }
 
@@ -205,6 +242,7 @@ tide_status tide__trace_names_load(tide_trace *t, tide_error *err) {
         take_rows(t, "scope",
                   "SELECT count(tide_take_name(?1, id, name_id, step, kind, parent_id)) FROM main.scope WHERE id > ?2",
                   n->n_scopes, take_scope, err));
+    if (!settle_parents(&t->names)) return TIDE_NO_MEMORY(err, "for the names of '%s'", t->path);
     return take_rows(t, "device", "SELECT count(tide_take_name(?1, id, name)) FROM main.device WHERE id > ?2",
                      n->n_devices, take_device, err);
 }

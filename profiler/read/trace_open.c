@@ -20,6 +20,7 @@
 #include "profiler/query.h"
 #include "profiler/read/moments_internal.h"
 #include "profiler/store/finish.h"
+#include "profiler/store/frame_names.h"
 #include "profiler/store/schema.h"
 
 // ---- whether a trace holds what its recorder noted: tables, counts, sums ----
@@ -353,14 +354,27 @@ void tide_trace_close(tide_trace *t) {
 
 // ---- all events as rows ----
 
-tide_status tide_trace_expand(const char *path, tide_error *err) {
+/// What is to be changed in place.
+static tide_status look_at_finished(const char *path, const char *verb, tide_trace_info *info, tide_error *err) {
     tide_trace *t = NULL;
-    tide_trace_info info;
     TIDE_TRY(tide_trace_open(path, &t, err)); // finishes what a killed program left
-    const tide_status st = tide_trace_get_info(t, &info, err);
+    const tide_status st = tide_trace_get_info(t, info, err);
     tide_trace_close(t);
     if (st != TIDE_OK) return st;
-    if (info.state == TIDE_TRACE_RECORDING)
-        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot expand '%s': it is not finished", path);
+    if (info->state == TIDE_TRACE_RECORDING)
+        return TIDE_FAIL(err, TIDE_ERR_IO, "cannot %s '%s': it is not finished", verb, path);
+    return TIDE_OK;
+}
+
+tide_status tide_trace_expand(const char *path, tide_error *err) {
+    tide_trace_info info;
+    TIDE_TRY(look_at_finished(path, "expand", &info, err));
     return info.n_chunks > 0 ? tide__finish_expand(path, err) : TIDE_OK;
+}
+
+tide_status tide_trace_name_frames(const char *path, const tide_symbols_plugin *symbols, tide_symbols_report *out,
+                                   tide_error *err) {
+    tide_trace_info info;
+    TIDE_TRY(look_at_finished(path, "name the call stacks of", &info, err));
+    return tide__name_frames(path, symbols, out, err);
 }

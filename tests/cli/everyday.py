@@ -304,6 +304,28 @@ def _(t, typed):
     t.assertEqual(tidemark.ask(t.dir / "all.db", "SELECT mode FROM run ORDER BY mode"), [("naive",), ("planned",)])
 
 
+def stacks(t, typed=None):
+    """With the library that sanitizers leave no room for; whether it is there, and runs on this processor."""
+    t.write("names.txt", "".join(f"name {i * 7919 % 1000}\n" for i in range(1000)))
+    record = typed or "tidemark record --stacks 32 -o s.db -- sort names.txt"
+    said = t.type(f"unset TIDEMARK_PRELOAD; {record}", code=(0, 3))
+    t.assertEqual("trace: s.db: " in said, "--stacks" not in said, said)
+    return "trace: s.db: " in said
+
+
+@line("tidemark record --stacks 32 -o s.db -- sort names.txt")
+def _(t, typed):
+    if stacks(t, typed):
+        t.assertEqual(tidemark.ask(t.dir / "s.db", "SELECT count(*) > 0 FROM scope WHERE kind = 'frame'"), [(1,)])
+
+
+@line("tidemark trace s.db --at temporary --by function")
+def _(t, typed):
+    if stacks(t):
+        t.assertRegex(t.type(typed), r"(?m)^freed at once, all together: \d+ block")
+        t.assertRegex(t.type(typed.replace("temporary", "leaked")), r"(?m)^live: \d+ block")
+
+
 @line("tidemark plan model.tflite")
 def _(t, typed):
     tensors = [flatbuffer_file.lite_tensor(name, [1000], flatbuffer_file.INT8) for name in "abc"]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 VERSION = "14"  # Debian 12's
-FOLDERS = ("include", "core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "cuda", "preload", "mpi", "tests", "bench",
+FOLDERS = ("include", "core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "cuda", "preload", "mpi", "symbols", "tests", "bench",
            "examples")
 
 

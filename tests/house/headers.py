@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HEADERS = ["memory.h", "plan.h", "record.h", "status.h", "tidemark.h", "trace.h", "version.h"]
-FLOORS = ("core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "mpi")
+FLOORS = ("core", "planner", "profiler", "analysis", "gate", "tui", "reports", "cli", "mpi", "symbols")
 STANDARD = {"assert.h", "complex.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "locale.h", "math.h",
             "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h",
             "stdlib.h", "stdnoreturn.h", "string.h", "tgmath.h", "threads.h", "time.h", "uchar.h", "wchar.h", "wctype.h"}

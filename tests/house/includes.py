@@ -13,7 +13,7 @@ import sys
 
 FLOORS = ["core/base", "core/device", "cuda/kernels cuda/driver", "cuda/device", "core/memory", "core/tensor", "core/graph",
           "core/ops", "core/runtime", "planner", "profiler", "analysis", "tui/tui.h", "tui/state", "tui/scene", "tui/draw", "tui/term",
-          "tui reports gate", "cli cuda preload"]
+          "tui reports gate", "cli cuda preload symbols"]
 RANK = {folder: rank for rank, folders in enumerate(FLOORS) for folder in folders.split()}
 # Each public header, and the lowest floor that needs its types.
 PUBLIC = {"tidemark/status.h": "core/base", "tidemark/version.h": "core/base", "tidemark/memory.h": "core/device", "tidemark/plan.h": "core/runtime",

@@ -15,7 +15,7 @@ EXAMPLES = ["serve.c", "toy_runtime.c", "compiler_pass.c", "read_trace.cpp", "pl
 
 
 def main():
-    cmake, build, libdir, has_mpi, has_cuda, has_libraries = sys.argv[1:7]
+    cmake, build, libdir, has_mpi, has_cuda, has_libraries, has_symbols = sys.argv[1:8]
     program = pathlib.Path(build) / "cli" / "tidemark"
     listed = subprocess.run([program, "--help"], check=True, capture_output=True, text=True).stdout.split("\n\n")[2]
     commands = re.findall(r"(?m)^  (\w+) +\w", listed)
@@ -27,6 +27,8 @@ def main():
         wanted.add(f"{libdir}/tidemark/tidemark_mpi.so")
     if has_cuda == "1":
         wanted |= {f"{libdir}/tidemark/libtidemark-cuda.so", f"{libdir}/tidemark/libtidemark-cupti.so"}
+    if has_symbols == "1":
+        wanted.add(f"{libdir}/tidemark/libtidemark-symbols.so")
     if has_libraries == "1":
         wanted.add(f"{libdir}/tidemark/libtidemark-preload.so")
         version = pathlib.Path(__file__).parents[2].joinpath("include/tidemark/version.h").read_text()

@@ -78,7 +78,7 @@ class OtherSystem(unittest.TestCase):
         (folder / "jansson.pc").write_text("Name: jansson\nDescription: x\nVersion: 2.12\n")
         self.env["PKG_CONFIG_LIBDIR"] = str(folder)
         p = self.deps("test")
-        self.assertEqual(self.missing(p), ["gcc", "libprotobuf-c-dev", "libjansson-dev", "libsqlite3-dev", "libzstd-dev",
+        self.assertEqual(self.missing(p), ["gcc", "libprotobuf-c-dev", "libjansson-dev", "libsqlite3-dev", "libdw-dev", "libzstd-dev",
                                            "liblz4-dev", "zlib1g-dev", "libncurses-dev", "libtomlplusplus-dev", "libcmocka-dev"])
         self.assertIn("pkg-config does not know jansson >= 2.13", p.stderr)
 

@@ -6,7 +6,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
-FLOORS = ("core", "planner", "profiler", "analysis", "gate", "reports", "tui", "cli", "cuda", "preload", "mpi")
+FLOORS = ("core", "planner", "profiler", "analysis", "gate", "reports", "tui", "cli", "cuda", "preload", "mpi", "symbols")
 CALLS = re.compile(r"\b(?:fopen|fdopen|freopen|creat|mkstemp|mkostemp|mkdtemp|tmpfile|rename|renameat2?|link|symlink|mkdir|mkdirat)"
                    r"\s*\((?!\s*\))[^;]*|\bopen(?:at)?\s*\([^;]*O_CREAT[^;]*|SQLITE_OPEN_CREATE")
 READS = re.compile(r'fopen\s*\([^;]*,\s*"r[be]*"')

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// See feed_frames.h. What is looked up again and again is kept by who asks (preload/stacks.c): here is the log.
+#include "profiler/feed/feed_frames.h"
+
+#include <string.h>
+
+#include "profiler/feed/feed_internal.h"
+
+uint32_t tide__feed_module(tide__feed *f, const char *text) {
+    const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_MODULE, text, strlen(text));
+    return r != NULL ? r->id : 0;
+}
+
+uint32_t tide__feed_frame(tide__feed *f, uint32_t parent, uint32_t module, uint64_t address) {
+    const tide__log_frame payload = {.parent_id = parent, .module_id = module, .address = address};
+    // One too many is no matter: several threads may find room for the last one.
+    if (f->n_of[TIDE__LOG_FRAME] >= TIDE__FEED_MAX_FRAMES) return 0;
+    const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_FRAME, &payload, sizeof payload);
+    return r != NULL ? r->id : 0;
+}
+
+/// The scope of the thread's last event is that of this one: where it was the same thread, the usual way finds it so.
+static void set_last_scope(tide__feed *f, uint64_t thread, const tide_scope *scope) {
+    tide__producer *p = tide__feed_producer(f);
+    if (p == NULL || p->thread != thread) return;
+    p->scope = scope != NULL ? (tide__last_scope){.key = scope, .entry = scope->entry, .number = (uint32_t)scope->index}
+                             : (tide__last_scope){0};
+}
+
+void tide__feed_memory_in(tide__feed *f, const tide_memory_event *e, uint32_t frame) {
+    const tide_scope scope = {.kind = TIDE_SCOPE_FRAME, .index = (int32_t)frame, .entry = frame};
+    tide_memory_event event = *e;
+    event.scope = frame != 0 ? &scope : NULL;
+    set_last_scope(f, e->thread, event.scope);
+    tide__feed_memory(f, &event);
+}
