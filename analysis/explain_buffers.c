@@ -42,7 +42,7 @@ void tide__buffer_less_deinit(tide__buffer_less *l) {
 static tide_status add_block(asker *a, const tide_live *unused) {
     buffer_block b = {.run_id = unused->plan_run_id, .first = unused->alloc_event, .kind = unused->kind};
     TIDE_TRY(tide_device_parse(unused->device, &b.device, a->err));
-    TIDE_TRY(tide_trace_free_event(a->s->trace, unused->block_id, unused->alloc_event, &b.behind, a->err));
+    TIDE_TRY(tide_trace_end_event(a->s->trace, unused->block_id, unused->alloc_event, &b.behind, a->err));
     a->out->less[a->out->n] = (tide_trace_less){.block_id = unused->block_id, .alloc_event = unused->alloc_event};
     a->out->of[a->out->n++] = b;
     return TIDE_OK;

@@ -160,7 +160,7 @@ static tide_status without_one(const question *q, const tide_live *b, tide_witho
     const uint64_t first = first_of(q), last = q->extent.last_event;
     uint64_t freed;
     highest h = {0};
-    TIDE_TRY(tide_trace_free_event(q->s->trace, b->block_id, b->alloc_event, &freed, q->err));
+    TIDE_TRY(tide_trace_end_event(q->s->trace, b->block_id, b->alloc_event, &freed, q->err));
     if (b->alloc_event > first) TIDE_TRY(look(q, first, b->alloc_event - 1, 0, &h));
     TIDE_TRY(look(q, b->alloc_event > first ? b->alloc_event : first, freed <= last ? freed - 1 : last,
                   b->requested_bytes, &h));
@@ -342,7 +342,7 @@ static tide_status last_freed(const question *q, const tide_trace_birth *blocks,
     for (size_t i = 0; i < n && *to <= q->extent.last_event; i += TELL_BLOCKS) { // else no event is left
         const size_t some = n - i < TELL_BLOCKS ? n - i : TELL_BLOCKS;
         TIDE_TRY(tide__report_share(q->reporter, 0.7 + 0.3 * (double)i / (double)n, q->err));
-        TIDE_TRY(tide_trace_free_events(q->s->trace, blocks + i, some, freed, q->err));
+        TIDE_TRY(tide_trace_end_events(q->s->trace, blocks + i, some, freed, q->err));
         for (size_t k = 0; k < some; k++)
             if (freed[k] > *to) *to = freed[k];
     }

@@ -107,7 +107,7 @@ static bool item_holds(const pass *p, const tide__condition *c, uint32_t i) {
     case TIDE__FILTER_END:
         return compare((uint64_t)(tide_items_end(it, i) - p->begin), c->op, c->value);
     case TIDE__FILTER_LEAKED:
-        return tide_items_is_open_ended(it, i);
+        return tide_items_is_never_freed(it, i);
     case TIDE__FILTER_EXEC:
         return lives_in(p, c->value, i);
     default:

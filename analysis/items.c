@@ -43,6 +43,7 @@ static tide_items_chunk measure(const tide__item *list, size_t n) {
         if (list[i].end < c.end) c.end = list[i].end;
         if (list[i].id < c.id) c.id = list[i].id;
         if (list[i].open_ended) c.open_ended |= UINT64_C(1) << i;
+        if (list[i].is_left) c.left |= UINT64_C(1) << i;
     }
     for (size_t i = 0; i < n; i++) {
         values_of(&c, &list[i], v);
@@ -148,7 +149,8 @@ static tide__item get_item(const tide_items *it, size_t i) {
                         .site = tide_items_site_of(it, i),
                         .shape = tide_items_shape_of(it, i),
                         .id = tide_items_id(it, i),
-                        .open_ended = tide_items_is_open_ended(it, i)};
+                        .open_ended = tide_items_is_open_ended(it, i),
+                        .is_left = tide_items_is_left(it, i)};
 }
 
 /// Items of each page of the old order that are still to be taken.

@@ -90,8 +90,8 @@ typedef struct tide_items_chunk {
     uint8_t n_bytes[TIDE_ITEMS_N_COLUMNS]; ///< that it has: 0 to 8
     int64_t begin, end;                    ///< least of its items
     uint64_t id;                           ///< the same
-    uint64_t open_ended;                   ///< bit i: item i of it was never freed (trace)
-    uint64_t spare;                        ///< to 64 bytes
+    uint64_t open_ended;                   ///< bit i: item i of it was never freed, and lives on (trace)
+    uint64_t left;                         ///< bit i: it was never freed, and ended with its process
 } tide_items_chunk;
 
 /// Sorted by begin, then size descending, then id.
@@ -117,7 +117,8 @@ typedef struct tide_item_facts {
     tide_item_site site;
     tide_item_shape shape;
     int64_t begin, end;
-    bool open_ended;
+    bool open_ended;   ///< never freed, and it lives on
+    bool is_left;      ///< never freed, and it ended with its process
     uint64_t place;    ///< TIDE_NO_OFFSET: none, or not kept
     int32_t pool;      ///< TIDE_NO_POOL: none
     uint32_t alias_of; ///< item that it lies in; TIDE_NO_ITEM
@@ -177,9 +178,17 @@ static inline const tide_item_shape *tide_items_shape(const tide_items *items, s
 static inline uint64_t tide_items_id(const tide_items *items, size_t i) {
     return items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].id + tide__items_packed(items, i, TIDE_ITEMS_ID);
 }
-/// Never freed (trace).
+/// Never freed, and it lives on (trace).
 static inline bool tide_items_is_open_ended(const tide_items *items, size_t i) {
     return (items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].open_ended >> (i & ((1u << TIDE_ITEMS_CHUNK_BITS) - 1)) & 1) != 0;
+}
+/// Never freed, and it ended with its process.
+static inline bool tide_items_is_left(const tide_items *items, size_t i) {
+    return (items->chunks[i >> TIDE_ITEMS_CHUNK_BITS].left >> (i & ((1u << TIDE_ITEMS_CHUNK_BITS) - 1)) & 1) != 0;
+}
+/// Never freed, whether it lives on or not: a leak.
+static inline bool tide_items_is_never_freed(const tide_items *items, size_t i) {
+    return tide_items_is_open_ended(items, i) || tide_items_is_left(items, i);
 }
 /// TIDE_NO_ITEM when it is not there. O(log n); of more than a million items O(n), 1 ns each.
 uint32_t tide_items_find(const tide_items *items, uint64_t id);

@@ -47,7 +47,7 @@ typedef struct tide__item {
     int64_t begin, end;
     uint32_t site, shape;
     uint64_t id, place;
-    bool open_ended;
+    bool open_ended, is_left;
 } tide__item;
 
 /// Items on their way into chunks.

@@ -216,10 +216,11 @@ static bool is_buffer(const loader *l, const tide_trace_block_row *row) {
 static tide_status add_block(loader *l, const tide_trace_block_row *row) {
     if (is_buffer(l, row)) return TIDE_OK;
     tide__item item = {.begin = tide__cut(l->b.begin, l->b.end, row->alloc_ns),
-                       .end = tide__cut(l->b.begin, l->b.end, row->free_ns),
+                       .end = tide__cut(l->b.begin, l->b.end, row->end_ns),
                        .id = row->id,
                        .place = row->address,
-                       .open_ended = row->free_ns == UINT64_MAX};
+                       .open_ended = row->end_ns == UINT64_MAX,
+                       .is_left = row->free_ns == UINT64_MAX && row->end_ns != UINT64_MAX};
     TIDE_TRY(site_of(l, row->name, row->scope, &item.site));
     tide_item_shape shape = {.size_bytes = row->requested_bytes,
                              .reserved_bytes = row->reserved_bytes,

@@ -249,7 +249,7 @@ static tide_status find_gone(tide_trace *t, const tide_executions *x, const tide
     TIDE_TRY(tide_trace_live_set_after(t, e->first_event, &set, err));
     const tide_live *l = find_buffer(x, e, &set);
     tide_status st = TIDE_OK;
-    if (l != NULL) st = tide_trace_free_event(t, l->block_id, l->alloc_event, &freed, err);
+    if (l != NULL) st = tide_trace_end_event(t, l->block_id, l->alloc_event, &freed, err);
     tide_live_set_deinit(&set);
     if (st != TIDE_OK || freed == UINT64_MAX) return st;
     TIDE_TRY(tide_trace_events(t, freed, &event, 1, &n, err));

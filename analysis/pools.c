@@ -381,7 +381,7 @@ static tide_status take_item(finder *f, uint32_t i) {
     const size_t at =
         (size_t)f->names[tide_items_site_of(f->items, i)] * f->n_classes + f->classes[tide_items_shape_of(f->items, i)];
     f->n_allocated[at]++;
-    if (!tide_items_is_open_ended(f->items, i) || (f->skips_persistent && shape->persistent)) return TIDE_OK;
+    if (!tide_items_is_never_freed(f->items, i) || (f->skips_persistent && shape->persistent)) return TIDE_OK;
     if (f->leak_of[at] == NONE) TIDE_TRY(begin_leak(f, i, &f->leak_of[at]));
     tide_leak *l = &f->out->items[f->leak_of[at]];
     l->n++;

@@ -599,6 +599,7 @@ tide_status tide_subject_item(tide_subject *s, uint32_t item, tide_item_facts *o
                              .begin = tide_items_begin(it, item),
                              .end = tide_items_end(it, item),
                              .open_ended = tide_items_is_open_ended(it, item),
+                             .is_left = tide_items_is_left(it, item),
                              .place = it->place != NULL ? it->place[item] : TIDE_NO_OFFSET,
                              .pool = TIDE_NO_POOL,
                              .alias_of = TIDE_NO_ITEM,

@@ -99,16 +99,15 @@ static void take_line(const char *line, cuda_summary *s) {
     }
 }
 
-static tide_status read_summary(tide_trace *t, cuda_summary *s, tide_error *err) {
+static tide_status read_summary(const tide_trace *t, cuda_summary *s, tide_error *err) {
     tide_text text = {0};
     *s = (cuda_summary){0};
-    tide_status st =
-        tide_trace_sql(t, "SELECT value FROM meta WHERE key LIKE 'cuda.%' ORDER BY key", "\t", 0, &text, err);
+    const tide_status st = tide_trace_meta_lines(t, "cuda.", &text, err);
     char *rest = st == TIDE_OK ? text.data : NULL;
-    for (int i = 0; rest != NULL && *rest != '\0'; i++) {
+    while (rest != NULL && *rest != '\0') {
         char *end = strchr(rest, '\n');
         if (end != NULL) *end = '\0';
-        if (i > 0) take_line(rest, s); // the first line is the name of the column
+        take_line(rest, s);
         rest = end != NULL ? end + 1 : NULL;
     }
     tide_text_deinit(&text);

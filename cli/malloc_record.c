@@ -201,16 +201,14 @@ static void take_line(const char *line, summary *s) {
 tide_status cli_malloc_print(tide_trace *t, tide_error *err) {
     tide_text text = {0};
     summary s = {0};
-    const tide_status st =
-        tide_trace_sql(t,
-                       "SELECT value FROM meta WHERE key LIKE 'malloc.%' OR key LIKE 'by_address.%' OR "
-                       "key LIKE 'stacks.%' ORDER BY key",
-                       "\t", 0, &text, err);
+    tide_status st = tide_trace_meta_lines(t, "malloc.", &text, err);
+    if (st == TIDE_OK) st = tide_trace_meta_lines(t, "by_address.", &text, err);
+    if (st == TIDE_OK) st = tide_trace_meta_lines(t, "stacks.", &text, err);
     char *rest = st == TIDE_OK ? text.data : NULL;
-    for (int i = 0; rest != NULL && *rest != '\0'; i++) {
+    while (rest != NULL && *rest != '\0') {
         char *end = strchr(rest, '\n');
         if (end != NULL) *end = '\0';
-        if (i > 0) take_line(rest, &s); // the first line is the name of the column
+        take_line(rest, &s);
         rest = end != NULL ? end + 1 : NULL;
     }
     tide_text_deinit(&text);

@@ -45,7 +45,8 @@ bool cli_replay_kind_of(const char *name, tide_memory_kind *out);
 /// What the trace says of blocks that are alive: numbers from 0 on, of those that have ended used again.
 #define CLI_REPLAY_NO_SLOT SIZE_MAX
 /**
- * @param op    TIDE_MEM_ALLOC; TIDE_MEM_FREE_COMPLETED, also for each block that a pool_discard ends; a segment's;
+ * @param op    TIDE_MEM_ALLOC; TIDE_MEM_FREE_COMPLETED, also for each block that a pool_discard or the end of its
+ *              process ends; a segment's, also where the latter gives it back;
  *              TIDE_MEM_OOM
  * @param slot  of the block; CLI_REPLAY_NO_SLOT: of a block that is alive already, or not alive, or of no block
  */
@@ -83,6 +84,7 @@ typedef struct cli_replay_recorded {
     uint64_t n_allocs, n_frees;
     uint64_t n_live_at_begin;        ///< part of n_allocs
     uint64_t n_leaked, leaked_bytes; ///< alive at the end
+    uint64_t n_left, left_bytes;     ///< ended with their process, and were never freed
     uint64_t n_unknown_frees;        ///< of blocks that are not alive
     uint64_t n_twice;                ///< allocations of a block that is alive
     uint64_t n_empty;                ///< blocks of 0 bytes

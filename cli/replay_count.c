@@ -78,12 +78,14 @@ static void note_moment(counting *c, const tide_trace_event *e, bool is_before) 
                                   .reserved_bytes = c->reserved_bytes};
 }
 
-static void end_block(counting *c, const live_block *b) {
+static void end_block(counting *c, const live_block *b, bool is_left) {
     change_owner(c, &c->owners[b->owner], 0, b->reserved_bytes, false);
     c->requested_bytes -= b->requested_bytes;
     c->active_bytes -= b->reserved_bytes;
-    c->out->n_frees++;
     c->out->n_leaked--;
+    c->out->n_frees += !is_left;
+    c->out->n_left += is_left;
+    c->out->left_bytes += is_left ? b->requested_bytes : 0;
 }
 
 static tide_status count_alloc(counting *c, const tide_trace_event *e, size_t slot, bool is_before, tide_error *err) {
@@ -117,7 +119,7 @@ tide_status cli_replay_counting_event(cli_replay_counting *c, tide_memory_op op,
     if (op == TIDE_MEM_OOM) c->out->n_failed++;
     if (op == TIDE_MEM_FREE_COMPLETED) {
         if (slot != CLI_REPLAY_NO_SLOT)
-            end_block(c, &c->blocks[slot]);
+            end_block(c, &c->blocks[slot], e->code == TIDE_TRACE_PROCESS_END);
         else
             c->out->n_unknown_frees++;
     }

@@ -164,6 +164,8 @@ static void print_trace(const cli_replay_report *r) {
     if (c->n_live_at_begin > 0) printf("; %" PRIu64 " were alive before", c->n_live_at_begin);
     if (c->n_leaked > 0)
         printf("; %" PRIu64 " are alive at the end (%s)", c->n_leaked, tide_format_bytes(c->leaked_bytes, a, sizeof a));
+    if (c->n_left > 0)
+        printf("; %" PRIu64 " ended with their process (%s)", c->n_left, tide_format_bytes(c->left_bytes, a, sizeof a));
     putchar('\n');
     if (s->n_processes > 1)
         printf("%u processes: all of them together, in the order of time\n", (unsigned)s->n_processes);
@@ -352,6 +354,8 @@ static void add_recorded(tide_json_out *j, const cli_replay_report *r) {
     tide_json_u64(j, "live_at_begin", c->n_live_at_begin);
     tide_json_u64(j, "live_at_end", c->n_leaked);
     tide_json_u64(j, "live_at_end_bytes", c->leaked_bytes);
+    tide_json_u64(j, "left", c->n_left);
+    tide_json_u64(j, "left_bytes", c->left_bytes);
     tide_json_u64(j, "unknown_frees", c->n_unknown_frees);
     tide_json_u64(j, "allocated_twice", c->n_twice);
     tide_json_u64(j, "empty_blocks", c->n_empty);

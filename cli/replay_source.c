@@ -7,6 +7,7 @@
 #include "cli/replay.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
+#include "profiler/holdings.h"
 
 // ---- what there is ----
 
@@ -107,23 +108,52 @@ static tide_status give_end(giving *g, live_block *b, const tide_trace_event *e,
     return TIDE_OK;
 }
 
-/// The blocks of a pool that goes at once end by one event.
-static tide_status give_discarded(giving *g, const tide_trace_event *e, tide_error *err) {
+static bool ends_block(const tide_trace_event *e, const place *at) {
+    if (at->process != e->process) return false;
+    return e->code == TIDE_TRACE_PROCESS_END ||
+           (at->device == e->device && at->address >= e->address && at->address - e->address < e->reserved_bytes);
+}
+
+/// The blocks of a pool that goes at once, or of a process, end by one event.
+static tide_status give_several(giving *g, const tide_trace_event *e, tide_error *err) {
     uint64_t *keys = NULL;
     size_t n = 0, cap = 0;
     tide_status st = TIDE_OK;
     for (size_t i = 0; i < g->live.cap && st == TIDE_OK; i++) {
         const live_block *b = tide_map_at(&g->live, i);
-        const place *at = b != NULL ? &g->places[b->slot] : NULL;
-        if (at == NULL || at->process != e->process || at->device != e->device || at->address < e->address ||
-            at->address - e->address >= e->reserved_bytes)
-            continue;
-        st = TIDE_GROW(&keys, &cap, n + 1, err, "for blocks that are discarded at once");
+        if (b == NULL || !ends_block(e, &g->places[b->slot])) continue;
+        st = TIDE_GROW(&keys, &cap, n + 1, err, "for blocks that end at once");
         if (st == TIDE_OK) keys[n++] = b->key;
     }
     for (size_t i = 0; i < n && st == TIDE_OK; i++) st = give_end(g, tide_map_find(&g->live, keys[i]), e, err);
     tide_host_free(keys);
     return st;
+}
+
+/// A process that ends gives back the segments that it had: each as its own event would, by this one.
+static tide_status give_segments(giving *g, const tide_trace_event *e, tide_error *err) {
+    const tide_trace_segment *segments;
+    size_t n;
+    TIDE_TRY(tide_trace_segments(g->source->trace, NULL, &segments, &n, err));
+    for (size_t i = 0; i < n; i++) {
+        const tide_trace_segment *s = &segments[i];
+        if (s->end_event != e->id || s->begin_event < g->source->first_event) continue;
+        const tide_trace_event back = {.id = e->id,
+                                       .t_ns = e->t_ns,
+                                       .code = TIDE_MEM_SEGMENT_FREE,
+                                       .op = tide_memory_op_name(TIDE_MEM_SEGMENT_FREE),
+                                       .reserved_bytes = s->bytes,
+                                       .address = s->address,
+                                       .kind = tide_memory_kind_name(s->kind),
+                                       .device = s->device,
+                                       .allocator = s->allocator,
+                                       .name = "",
+                                       .scope = "",
+                                       .scope_index = -1,
+                                       .process = s->process};
+        if (is_wanted(g->source, &back)) TIDE_TRY(g->fn(g->ctx, TIDE_MEM_SEGMENT_FREE, &back, CLI_REPLAY_NO_SLOT, err));
+    }
+    return TIDE_OK;
 }
 
 // ---- what is alive when it begins ----
@@ -151,7 +181,10 @@ static tide_status give(giving *g, const tide_trace_event *e, tide_error *err) {
         if (b != NULL) return give_end(g, b, e, err);
         return is_wanted(g->source, e) ? g->fn(g->ctx, TIDE_MEM_FREE_COMPLETED, e, CLI_REPLAY_NO_SLOT, err) : TIDE_OK;
     case TIDE_MEM_POOL_DISCARD:
-        return give_discarded(g, e, err);
+        return give_several(g, e, err);
+    case TIDE_TRACE_PROCESS_END:
+        TIDE_TRY(give_several(g, e, err));
+        return give_segments(g, e, err);
     case TIDE_MEM_OOM:
     case TIDE_MEM_SEGMENT_ALLOC:
     case TIDE_MEM_SEGMENT_FREE:

@@ -9,6 +9,7 @@
 //     real.c      the functions behind ours
 //     events.c    an event into the feed; what waits: before the feed is there, and inside of ourselves
 //     process.c   life of the process: begin, fork, end; whether it is recorded at all
+//     exec.c      the functions of exec
 //     open.c      the one way in: a feed. All that this library knows of traces
 //     stacks.c    who called: a number for each call stack, and the libraries that its calls lie in
 //     unwind.c, unwind_rule.c  from call to call
@@ -119,6 +120,8 @@ extern tide__feed *preload_feed __attribute__((visibility("hidden")));
 void preload_begin_child(void);
 /// The process ends now, as it wished to.
 void preload_mark_end(void);
+/// Another program takes the place of this one (exec); false: it did not come to that.
+void preload_mark_replaced(bool is_replaced);
 
 // ---- open.c ----
 
@@ -154,6 +157,12 @@ typedef struct preload_real_functions {
     int (*munmap)(void *address, size_t bytes);
     int (*mprotect)(void *address, size_t bytes, int access);
     void *(*mremap)(void *address, size_t bytes, size_t new_bytes, int flags, ...);
+    int (*execve)(const char *path, char *const argv[], char *const envp[]);
+    int (*execv)(const char *path, char *const argv[]);
+    int (*execvp)(const char *file, char *const argv[]);
+    int (*execvpe)(const char *file, char *const argv[], char *const envp[]);
+    int (*fexecve)(int fd, char *const argv[], char *const envp[]);
+    int (*execveat)(int fd, const char *path, char *const argv[], char *const envp[], int flags);
 } preload_real_functions;
 extern preload_real_functions preload_real __attribute__((visibility("hidden")));
 extern bool preload_has_real __attribute__((visibility("hidden")));

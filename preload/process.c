@@ -204,7 +204,12 @@ __attribute__((constructor(101))) static void at_begin(void) {
 void preload_mark_end(void) {
     // A child of vfork has our memory, and is not us.
     if (preload_get_state() != PRELOAD_ON || getpid() != owner) return;
-    atomic_store_explicit(&tide__feed_head(preload_feed)->is_ending, 1u, memory_order_release);
+    tide__feed_say_ending(preload_feed, TIDE__FEED_ENDS);
+}
+
+void preload_mark_replaced(bool is_replaced) {
+    if (preload_get_state() != PRELOAD_ON || getpid() != owner) return;
+    tide__feed_say_ending(preload_feed, is_replaced ? TIDE__FEED_IS_REPLACED : TIDE__FEED_GOES_ON);
 }
 
 __attribute__((destructor)) static void at_end(void) { preload_mark_end(); }

@@ -38,6 +38,12 @@ bool preload_find_real(void) {
     find("munmap", &r->munmap);
     find("mprotect", &r->mprotect);
     find("mremap", &r->mremap);
+    find("execve", &r->execve);
+    find("execv", &r->execv);
+    find("execvp", &r->execvp);
+    find("execvpe", &r->execvpe);
+    find("fexecve", &r->fexecve);
+    find("execveat", &r->execveat);
     preload_has_real = r->malloc != NULL && r->calloc != NULL && r->realloc != NULL && r->free != NULL;
     self->is_at_work = false;
     return preload_has_real;

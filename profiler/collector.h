@@ -52,6 +52,10 @@ typedef struct tide_collector_options {
 /// recorded program must not end the collector before it. @return what ended the recording early, TIDE_OK otherwise
 tide_status tide_collect(const tide_collector_options *opt, tide_error *err) TIDE_NODISCARD;
 
+/// The recorder is closed next because the process ends: what it never freed ends with it. Without that a program that
+/// closes its recorder may live on, and nothing is known of its memory.
+void tide__recorder_process_ends(tide_recorder *r);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,7 +11,8 @@
 #define TIDE__TRACE_OP_MAP(XX)                                                                                         \
     XX(SCOPE_ENTER, 16, "scope_enter")                                                                                 \
     XX(SCOPE_LEAVE, 17, "scope_leave")                                                                                 \
-    XX(GAP, 18, "gap") /* events of a thread that were dropped on a full ring: requested_bytes says how many */
+    XX(GAP, 18, "gap") /* events of a thread that were dropped on a full ring: requested_bytes says how many */        \
+    XX(PROCESS_END, 19, "process_end") /* with its process all its blocks and segments go, none of them freed */
 enum {
 #define XX(name, value, text) TIDE__OP_##name = (value),
     TIDE__TRACE_OP_MAP(XX)
@@ -47,6 +48,14 @@ typedef struct tide__event {
 } tide__event;
 
 _Static_assert(sizeof(tide__event) == 80, "batches and queues of events are sized by this");
+
+/// Number of the process, from 1, whose block number that is, or what its blocks are counted from.
+static inline int64_t tide__process_of_block(int64_t block_id) { return (block_id >> TIDE__BLOCK_ID_BITS) + 1; }
+
+/// Whether an event without a block has its process's part of a block number instead.
+static inline bool tide__event_is_of_process(const tide__event *e) {
+    return e->op == TIDE_MEM_POOL_DISCARD || e->op == TIDE__OP_PROCESS_END;
+}
 
 /// Whether the event is one of the allocators', about a kind of memory on a device.
 static inline bool tide__event_is_memory(const tide__event *e) { return e->op < TIDE__OP_SCOPE_ENTER; }

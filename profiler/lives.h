@@ -11,17 +11,17 @@
 extern "C" {
 #endif
 
-/// The event that ended the life of the block that `alloc_event` gave the number `block_id`; UINT64_MAX: it was never
-/// freed, as far as the trace shows. TIDE_ERR_NOT_FOUND: there is no such block.
-tide_status tide_trace_free_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *free_event,
-                                  tide_error *err) TIDE_NODISCARD;
+/// The event that ended the life of the block that `alloc_event` gave the number `block_id`: a free, or the end of its
+/// process; UINT64_MAX: it lives on, as far as the trace shows. TIDE_ERR_NOT_FOUND: there is no such block.
+tide_status tide_trace_end_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *end_event,
+                                 tide_error *err) TIDE_NODISCARD;
 /// A block by its number and the event that gave it.
 typedef struct tide_trace_birth {
     uint64_t block_id, alloc_event;
 } tide_trace_birth;
-/// The same of `n` blocks into free_events[n], at a third of the price of each alone.
-tide_status tide_trace_free_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *free_events,
-                                   tide_error *err) TIDE_NODISCARD;
+/// The same of `n` blocks into end_events[n], at a third of the price of each alone.
+tide_status tide_trace_end_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *end_events,
+                                  tide_error *err) TIDE_NODISCARD;
 /// Highest live requested bytes after event `first`, after event `last`, or after any between them, and the first event
 /// that reached them. `first` 0: before everything. *t_ns (may be NULL) is the time of that event, untouched where it
 /// is `first`. TIDE_ERR_INVALID when last < first.

@@ -66,11 +66,11 @@ static inline bool tide_group_by_has_callees(tide_group_by by) {
 void tide_groups_sort_by_callees(tide_group *groups, size_t n);
 
 /// Events of a trace beside the memory operations: tide_trace_event.code.
-enum { TIDE_TRACE_SCOPE_ENTER = 16, TIDE_TRACE_SCOPE_LEAVE, TIDE_TRACE_GAP };
+enum { TIDE_TRACE_SCOPE_ENTER = 16, TIDE_TRACE_SCOPE_LEAVE, TIDE_TRACE_GAP, TIDE_TRACE_PROCESS_END };
 typedef struct tide_trace_event {
     uint64_t id, t_ns;
     int code;       ///< tide_memory_op, or one of those above
-    const char *op; ///< static text: tide_memory_op_name, or "scope_enter", "scope_leave", "gap"
+    const char *op; ///< static text: tide_memory_op_name, or "scope_enter", "scope_leave", "gap", "process_end"
     uint64_t block_id, requested_bytes, reserved_bytes, address, stream;
     const char *kind, *device, *allocator, *name, *scope; ///< "" for none; borrowed
     int64_t scope_index, run_id;                          ///< -1, 0: none

@@ -58,6 +58,9 @@ tide_status tide_trace_expand(const char *path, tide_error *err) TIDE_NODISCARD;
 /// or lie in chunks, and so do the views over it; of an unfinished trace `block` and `step` are made for the query.
 tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separator, size_t max_rows, tide_text *out,
                            tide_error *err) TIDE_NODISCARD;
+/// Append the values of table meta whose keys begin with `prefix` to `out`, by key, a line for each.
+tide_status tide_trace_meta_lines(const tide_trace *t, const char *prefix, tide_text *out,
+                                  tide_error *err) TIDE_NODISCARD;
 /// Called now and then while events are read, with the share of 1 that is done; false cancels (TIDE_ERR_CANCELLED).
 typedef struct tide_reading {
     bool (*tell)(void *ctx, double share);
@@ -97,6 +100,7 @@ typedef struct tide_trace_block_row {
     uint64_t id;
     uint64_t alloc_ns;
     uint64_t free_ns; ///< UINT64_MAX: never freed in the trace
+    uint64_t end_ns;  ///< free_ns, or when its process ended; UINT64_MAX: it lives on
     uint64_t requested_bytes, reserved_bytes, address;
     uint32_t name, scope, allocator, device; ///< 0: none
     tide_memory_kind kind;

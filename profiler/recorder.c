@@ -19,6 +19,7 @@
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "core/base/text.h"
+#include "profiler/collector.h"
 #include "profiler/feed/process_stat.h"
 #include "profiler/feed/registration.h"
 #include "profiler/recorder_internal.h"
@@ -296,6 +297,10 @@ static tide_status first_error(const tide_recorder *r, tide_status st, const tid
 
 /// In a child of fork the trace, its locks and its connections are the parent's.
 static bool is_ours(const tide_recorder *r) { return r->owner == getpid(); }
+
+void tide__recorder_process_ends(tide_recorder *r) {
+    if (is_ours(r)) tide__feed_say_ending(r->feed, TIDE__FEED_ENDS);
+}
 
 tide_status tide_recorder_close(tide_recorder *r, tide_error *err) {
     if (!is_ours(r)) {

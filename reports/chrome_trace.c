@@ -4,8 +4,8 @@
 //
 // What is live is replayed here by the rules of the trace (profiler/store/replay_rules.h): a block that is allocated
 // again while it is live ends first, a free of what is not live changes nothing, a pool that is discarded ends the
-// blocks of its process in that range. A block that outlives what is shown ends there, and its end says so; so do
-// scopes that were not left.
+// blocks of its process in that range, the end of a process all of them. A block that outlives what is shown ends
+// there, and its end says so; so do scopes that were not left.
 #include "reports/chrome_trace.h"
 
 #include <inttypes.h>
@@ -188,18 +188,24 @@ static void free_block(writer *w, uint64_t block_id, uint64_t t_ns, const char *
     tide_map_take(&w->live, b);
 }
 
-/// The blocks that a discarded pool ends; taking one out moves others, so they are listed first.
-static tide_status discard_pool(writer *w, const tide_trace_event *e) {
+/// Whether the event, which is of no block, ends this one.
+static bool ends_block(const writer *w, const tide_trace_event *e, const live *b) {
+    if (b->process != FIRST_PROCESS + e->process) return false;
+    if (e->code == TIDE_TRACE_PROCESS_END) return true;
+    return is_text(w->counters[b->by_kind].device, e->device) && b->address - e->address < e->reserved_bytes;
+}
+
+/// The blocks that a discarded pool ends, or the end of a process; taking one out moves others, so they are listed
+/// first.
+static tide_status end_several(writer *w, const tide_trace_event *e, const char *how) {
     uint64_t *ids = NULL;
     size_t n = 0;
-    TIDE_TRY(TIDE_NEW(&ids, w->live.n, w->err, "for the blocks of a pool"));
+    TIDE_TRY(TIDE_NEW(&ids, w->live.n, w->err, "for blocks that end at once"));
     for (size_t i = 0; i < w->live.cap; i++) {
         const live *b = tide_map_at(&w->live, i);
-        if (b == NULL || b->process != FIRST_PROCESS + e->process) continue;
-        if (!is_text(w->counters[b->by_kind].device, e->device)) continue;
-        if (b->address - e->address < e->reserved_bytes) ids[n++] = b->block_id;
+        if (b != NULL && ends_block(w, e, b)) ids[n++] = b->block_id;
     }
-    for (size_t i = 0; i < n; i++) free_block(w, ids[i], e->t_ns, "its pool was discarded");
+    for (size_t i = 0; i < n; i++) free_block(w, ids[i], e->t_ns, how);
     tide_host_free(ids);
     return TIDE_OK;
 }
@@ -297,6 +303,27 @@ static tide_status add_out_of_memory(writer *w, const tide_trace_event *e) {
     return TIDE_OK;
 }
 
+// ---- the end of a process ----
+
+/// With it go its blocks, its segments and the scopes that its threads are in.
+static tide_status end_process(writer *w, const tide_trace_event *e) {
+    static const char how[] = "its process ended";
+    const uint32_t process = FIRST_PROCESS + e->process;
+    TIDE_TRY(end_several(w, e, how));
+    for (size_t i = 0; i < w->n_counters; i++) {
+        counter *c = &w->counters[i];
+        if (c->process != process || c->segment_bytes == 0) continue;
+        c->segment_bytes = 0;
+        add_counter(w, c, e->t_ns);
+    }
+    for (size_t i = 0; i < w->stacks.cap; i++) {
+        stack *s = tide_map_at(&w->stacks, i);
+        while (s != NULL && s->process == process && s->n > 0) end_scope(w, s, e->t_ns, how);
+    }
+    add_moment(w, e, "the process ended", "process", process, "event", e->id);
+    return TIDE_OK;
+}
+
 // ---- events ----
 
 static tide_status take_event(writer *w, const tide_trace_event *e) {
@@ -312,7 +339,7 @@ static tide_status take_event(writer *w, const tide_trace_event *e) {
         free_block(w, e->block_id, e->t_ns, NULL);
         break;
     case TIDE_MEM_POOL_DISCARD:
-        return discard_pool(w, e);
+        return end_several(w, e, "its pool was discarded");
     case TIDE_MEM_SEGMENT_ALLOC:
     case TIDE_MEM_SEGMENT_FREE:
         return count_segment(w, e, e->code == TIDE_MEM_SEGMENT_ALLOC);
@@ -328,6 +355,8 @@ static tide_status take_event(writer *w, const tide_trace_event *e) {
         return enter_scope(w, e);
     case TIDE_TRACE_SCOPE_LEAVE:
         return leave_scope(w, e);
+    case TIDE_TRACE_PROCESS_END:
+        return end_process(w, e);
     case TIDE_TRACE_GAP:
         add_moment(w, e, "events were lost", "gap", TIDE__CHROME_MEMORY, "events", e->requested_bytes);
         break;

@@ -67,7 +67,7 @@ typedef struct tide_report_buffer {
     tide_memory_kind kind;
     uint64_t place, size_bytes, reserved_bytes;
     int64_t begin, end;
-    bool open; ///< never freed
+    bool open; ///< it lives on at the end
 } tide_report_buffer;
 
 /// Who has bytes of a device when most of it is in use; names are borrowed.

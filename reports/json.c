@@ -89,6 +89,12 @@ static void item_multiple(const void *row, tide_cell *v) {
     tide_cell_bytes(v, l->unrounded ? 1 : l->align_bytes);
 }
 
+/// 1: it lives on at the end; 2: never freed either, and it ended with its process.
+static void item_open(const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    tide_cell_count(v, x->open_ended ? 1 : x->is_left ? 2 : 0);
+}
+
 static const tide_column item_columns[] = {
     {"id", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, id)},
     {"name", NULL, TIDE_UNIT_TEXT, TIDE_AT(tide_item_facts, site.name)},
@@ -99,7 +105,7 @@ static const tide_column item_columns[] = {
     {"reserved_bytes", NULL, TIDE_UNIT_BYTES, TIDE_AT(tide_item_facts, shape.reserved_bytes)},
     {"begin", NULL, TIDE_UNIT_TIME, TIDE_AT(tide_item_facts, begin)},
     {"end", NULL, TIDE_UNIT_TIME, TIDE_AT(tide_item_facts, end)},
-    {"open", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, open_ended)},
+    {"open", NULL, TIDE_UNIT_COUNT, .get = item_open},
     {"fill", NULL, TIDE_UNIT_COUNT, TIDE_AT(tide_item_facts, shape.fill)},
     {"place", NULL, TIDE_UNIT_ADDRESS, TIDE_AT(tide_item_facts, place)},
     {"region", NULL, TIDE_UNIT_COUNT, .get = item_region},

@@ -107,7 +107,7 @@ static tide_status on_blocks(void *ctx, const tide_trace_block_row *rows, size_t
     const int64_t first = s->facts->begin, last = s->facts->end;
     for (size_t i = 0; i < n; i++) {
         const int64_t from = rows[i].alloc_ns > INT64_MAX ? INT64_MAX : (int64_t)rows[i].alloc_ns;
-        const int64_t to = rows[i].free_ns > INT64_MAX ? INT64_MAX : (int64_t)rows[i].free_ns;
+        const int64_t to = rows[i].end_ns > INT64_MAX ? INT64_MAX : (int64_t)rows[i].end_ns;
         const int64_t begin = from < first ? first : from > last ? last : from;
         if (tide_items_find_at(s->items, rows[i].id, begin, rows[i].requested_bytes) != TIDE_NO_ITEM) continue;
         TIDE_TRY(tide_host_grow(&s->buffers, &c->cap, s->n_buffers + 1, sizeof *s->buffers));
@@ -119,7 +119,7 @@ static tide_status on_blocks(void *ctx, const tide_trace_block_row *rows, size_t
                                  .reserved_bytes = rows[i].reserved_bytes,
                                  .begin = begin,
                                  .end = to > last ? last : to,
-                                 .open = rows[i].free_ns == UINT64_MAX};
+                                 .open = rows[i].end_ns == UINT64_MAX};
     }
     return TIDE_OK;
 }

@@ -328,7 +328,12 @@ typedef struct lives {
 
 static const char *when_it_ends(const tide_report_side *s, uint32_t i, char *buf, size_t buf_bytes) {
     if (tide_items_is_open_ended(s->items, i)) return "never freed";
-    return tide_report_format_time(s->facts, tide_items_end(s->items, i), true, buf, buf_bytes);
+    tide_report_format_time(s->facts, tide_items_end(s->items, i), true, buf, buf_bytes);
+    if (tide_items_is_left(s->items, i)) {
+        const size_t n = strlen(buf);
+        snprintf(buf + n, buf_bytes - n, ", never freed: its process ended");
+    }
+    return buf;
 }
 
 /// Of one that is sized while running: what it is at most, and what came out.
@@ -346,7 +351,7 @@ static void add_size(const tide_report_side *s, uint32_t i, tide_text *out) {
 
 static void add_tooltip(const tide_report_side *s, uint32_t i, tide_text *out) {
     const tide_item_site *site = tide_items_site(s->items, i);
-    char size[24], a[48], b[48];
+    char size[24], a[48], b[96];
     tide_text_add(out, "<title>");
     tide_html_add(out, site->name);
     if (site->owner[0] != '\0') {

@@ -112,6 +112,11 @@ static void item_at_peak(const void *row, tide_cell *v) {
     tide_cell_count(v, tide_items_alive_at(s->items, ((const tide_item_facts *)row)->item, s->facts->peak.t));
 }
 
+static void item_never_freed(const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    tide_cell_count(v, x->open_ended || x->is_left);
+}
+
 static const tide_column item_columns[] = {
     {"id", "Id", COUNT, TIDE_AT(tide_item_facts, id)},
     {"name", "Name", NAME, TIDE_AT(tide_item_facts, site.name)},
@@ -126,7 +131,7 @@ static const tide_column item_columns[] = {
     {"actual_bytes", "Came out", BYTES, TIDE_AT(tide_item_facts, size.bytes)},
     {"begin", "Begin", TIME, TIDE_AT(tide_item_facts, begin)},
     {"end", "End", TIME, TIDE_AT(tide_item_facts, end)},
-    {"open_ended", "Never freed", FLAG, TIDE_AT(tide_item_facts, open_ended)},
+    {"open_ended", "Never freed", FLAG, .get = item_never_freed},
     {"persistent", "Persistent", FLAG, TIDE_AT(tide_item_facts, shape.persistent)},
     {"place", "Place", COUNT, TIDE_AT(tide_item_facts, place)},
     {"alias", "Alias", NAME, .get = item_alias},

@@ -250,6 +250,28 @@ static tide_status take_discard(writer *w, const tide_trace_event *e) {
     return TIDE_OK;
 }
 
+/// What a lane of a process that has ended still had.
+static tide_status end_lane(writer *w, lane *l, const tide_trace_event *e) {
+    tide_block_span span;
+    for (size_t i = 0; i < l->space.n_items; i++)
+        if (l->space.items[i].block_id != 0) TIDE_TRY(end_block(w, l, &l->space.items[i], e));
+    w->now = l;
+    for (uint64_t at = 0; tide_block_tree_at_least(&l->space.segments, (tide_block_span){.begin = at}, &span);
+         at = span.begin + span.bytes) {
+        const tide_status st = tide__torch_space_shrink(&l->space, span.begin, span.bytes);
+        if (st != TIDE_OK) return st == TIDE_ERR_NOMEM ? no_memory(w) : st;
+    }
+    return TIDE_OK;
+}
+
+static tide_status take_process_end(writer *w, const tide_trace_event *e) {
+    for (size_t i = 0; i < w->n_lanes; i++) {
+        lane *l = &w->lanes[i];
+        if (l->process == e->process && (w->only == NULL || w->only == l)) TIDE_TRY(end_lane(w, l, e));
+    }
+    return TIDE_OK;
+}
+
 static tide_status take_segment(writer *w, const tide_trace_event *e, bool comes) {
     lane *l;
     TIDE_TRY(lane_of(w, e->process, e->device, &l));
@@ -384,6 +406,8 @@ static tide_status take_event(writer *w, const tide_trace_event *e) {
         return take_oom(w, e);
     case TIDE_MEM_SNAPSHOT:
         return take_mark(w, e);
+    case TIDE_TRACE_PROCESS_END:
+        return take_process_end(w, e);
     case TIDE_TRACE_GAP:
         return take_gap(w, e);
     case TIDE_TRACE_SCOPE_ENTER:

@@ -13,10 +13,10 @@
 /// Who is alive at a moment: after an event, or when what happened at a time has happened.
 static void add_alive(tide_text *out, tide_moment at) {
     if (at.event > 0) {
-        tide_text_addf(out, "alloc_event <= %" PRIu64 " AND (free_event IS NULL OR free_event > %" PRIu64 ")", at.event,
+        tide_text_addf(out, "alloc_event <= %" PRIu64 " AND (end_event IS NULL OR end_event > %" PRIu64 ")", at.event,
                        at.event);
     } else {
-        tide_text_addf(out, "alloc_ns <= %" PRId64 " AND (free_ns IS NULL OR free_ns > %" PRId64 ")", at.t, at.t);
+        tide_text_addf(out, "alloc_ns <= %" PRId64 " AND (end_ns IS NULL OR end_ns > %" PRId64 ")", at.t, at.t);
     }
 }
 
@@ -32,7 +32,7 @@ static void add_until(tide_text *out, tide_moment at) {
 static void add_in_run(tide_text *out, int64_t run_id) {
     tide_text_addf(out,
                    "alloc_event <= (SELECT last_event FROM span WHERE run_id = %" PRId64
-                   ")\n  AND (free_event IS NULL OR free_event >= (SELECT first_event FROM span WHERE run_id = %" PRId64
+                   ")\n  AND (end_event IS NULL OR end_event >= (SELECT first_event FROM span WHERE run_id = %" PRId64
                    "))",
                    run_id, run_id);
 }
@@ -175,7 +175,7 @@ static void add_stacks(const tide_tui_scene *s, tide_text *out) {
         out,
         "-- Each call with what it holds with all that it called; a call that lies in itself counts once a level.\n"
         "WITH RECURSIVE up(block, scope, bytes) AS (\n"
-        "  SELECT id, scope_id, requested_bytes FROM block WHERE ");
+        "  SELECT id, scope_id, requested_bytes FROM life WHERE ");
     add_alive(out, s->call_tree != NULL ? s->call_tree->at : now(s));
     tide_text_add(
         out, "\n  UNION ALL\n"

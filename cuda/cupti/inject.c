@@ -138,6 +138,7 @@ __attribute__((destructor)) static void end(void) {
     tide_cupti_counts counts = {0};
     tide__cupti_stop(&counts, false);
     note_counts(&counts);
+    tide__recorder_process_ends(recorder);
     (void)!tide_recorder_close(recorder, NULL);
     recorder = NULL;
 }

@@ -193,6 +193,7 @@ typedef struct tide_trace_block {
     uint64_t requested_bytes, reserved_bytes, address;
     uint64_t alloc_ns;
     uint64_t free_ns; ///< when the free was complete; UINT64_MAX: never freed in the trace
+    uint64_t end_ns;  ///< when it was gone: free_ns, or when its process ended; UINT64_MAX: it lives on
     uint32_t thread;  ///< that allocated it
     int64_t run_id;   ///< run it was allocated in; 0: outside of all runs
 } tide_trace_block;

@@ -53,16 +53,22 @@ static bool is_over(const tide_collector_options *opt, const tide__drain *d) {
     return opt->parent != 0 && getppid() != opt->parent;
 }
 
-static void pause_between(tide__drain *d, size_t n_events) {
+/// Until a round is due, or what was recorded is over: `*is_told` says that this was heard before.
+static void pause_between(const tide_collector_options *opt, tide__drain *d, size_t n_events, bool *is_told) {
     const uint64_t since = tide_now_ns();
     unsigned idle = 0;
-    for (uint64_t ns; (ns = tide__drain_pause_ns(d, n_events, since, &idle)) > 0;)
+    for (uint64_t ns; (ns = tide__drain_pause_ns(d, n_events, since, &idle)) > 0;) {
+        if (!*is_told && opt->is_over != NULL && opt->is_over(opt->ctx)) {
+            *is_told = true;
+            return;
+        }
         nanosleep(&(struct timespec){.tv_nsec = (long)ns}, NULL);
+    }
 }
 
 static tide_status collect(const tide_collector_options *opt, tide__drain *d, tide_error *err) {
     tide_status st;
-    for (bool was_over = false;;) {
+    for (bool was_over = false, is_told = false;;) {
         size_t n_events, n_alive;
         st = tide__drain_round(d, &n_events, &n_alive, err);
         if (st != TIDE_OK) break;
@@ -72,7 +78,7 @@ static tide_status collect(const tide_collector_options *opt, tide__drain *d, ti
         if (was_over)
             tide__drain_look_again(d);
         else
-            pause_between(d, n_events);
+            pause_between(opt, d, n_events, &is_told);
     }
     const tide_status finished = tide__drain_finish(d, st == TIDE_OK ? err : NULL);
     if (st == TIDE_OK) st = finished;

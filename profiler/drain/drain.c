@@ -28,6 +28,7 @@ static void unload(tide__drain *d) {
     tide__replay_deinit(&d->replay);
     tide__leaves_deinit(&d->leaves);
     tide_host_free(d->positions);
+    tide__process_ends_deinit(&d->ends);
     d->names = (tide__names){0};
     d->replay = (tide__replay){0};
     d->leaves = (tide__leaves){0};
@@ -51,6 +52,7 @@ static tide_status load(tide__drain *d, tide_error *err) {
     // Events behind the last complete leaves make leaves again.
     TIDE_TRY(tide__store_replay(d->store, state.last_event, &d->replay, &d->leaves, state.leaf_event, err));
     TIDE_TRY(tide__store_load_positions(d->store, &d->positions, &d->n_positions, err));
+    TIDE_TRY(tide__process_ends_load(&d->ends, tide__store_sql(d->store), err));
     TIDE_TRY(meta_int(d, "n_orphan_frees", &d->n_orphans, err));
     d->n_orphans_stored = d->n_orphans;
     TIDE_TRY(meta_int(d, "n_late", &d->n_late, err));
@@ -176,9 +178,7 @@ static tide_status write_end(tide__drain *d, tide__drain_feed *f, tide_error *er
         TIDE_TRY(tide__store_run(d->store, false, f->run_id, d->last_event, d->last_ns, err));
         f->run_id = 0;
     }
-    const bool closed = atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED ||
-                        atomic_load_explicit(&f->head->is_ending, memory_order_relaxed) != 0;
-    return tide__store_end_process(d->store, f->process_id, closed ? "closed" : "killed", d->last_ns, err);
+    return tide__drain_write_end(d, f, err);
 }
 
 static tide_status write_ends(tide__drain *d, tide_error *err) {
@@ -589,7 +589,7 @@ tide_status tide__drain_recover(const char *path, tide_error *err) {
     bool in_use = false;
     TIDE_TRY(feeds_in_use(path, &in_use, err));
     if (in_use) return TIDE_FAIL(err, TIDE_ERR_BUSY, "cannot finish '%s': another process records into it", path);
-    const tide__drain_options opt = {.trace_path = path, .quiet = true};
+    const tide__drain_options opt = {.trace_path = path, .quiet = true, .after_all = true};
     tide__drain *d;
     TIDE_TRY(tide__drain_open(&opt, &d, err));
     tide_status st = drain_all(d, err);

@@ -23,7 +23,8 @@ typedef struct tide__drain_options {
     unsigned hold_back_ms; ///< see tide_recorder_options
     unsigned sample_ms;    ///< between two looks at what the system counts of each process; 0: none
     bool attached_late;
-    bool quiet; ///< print nothing to the log
+    bool quiet;     ///< print nothing to the log
+    bool after_all; ///< nothing records any more: when those that were killed ended is not known
 } tide__drain_options;
 
 /// Open the unfinished trace at `trace_path` and take up where it stands. Feeds are looked for beside it.

@@ -373,7 +373,7 @@ static tide_status read_heads(tide__drain *d, tide__drain_feed *f, bool first, t
         tide__drain_ring *r = f->rings[i];
         if (atomic_load_explicit(&r->head->n_lost, memory_order_relaxed) > 0) f->loses = true;
         if (r->is_broken) continue;
-        const uint64_t end = tide__feed_reader_end(f->reader, i, r->position, !f->is_alive);
+        const uint64_t end = tide__feed_reader_end(f->reader, i, r->position, !f->is_alive || f->has_gone);
         r->room.n = 0; // it may have grown: look again
         if (end < r->position) {
             r->is_broken = true;
@@ -389,13 +389,17 @@ static tide_status read_heads(tide__drain *d, tide__drain_feed *f, bool first, t
 }
 
 tide_status tide__drain_look_at_feeds(tide__drain *d, tide_error *err) {
-    // Whether a producer lives comes first: what is there after its end is all there is.
-    for (size_t i = 0; i < d->n_feeds; i++) {
-        tide__drain_feed *f = d->feeds[i];
-        if (f->is_ended) continue;
-        f->is_alive = tide__feed_reader_producer_lives(f->reader);
-        TIDE_TRY(read_heads(d, f, true, err));
-    }
+    // Whether a producer lives comes first: what is there after its end is all there is. An event that another process
+    // put in behind the end of one is not taken before that end is known: no end comes while heads are read.
+    do {
+        for (size_t i = 0; i < d->n_feeds; i++) {
+            tide__drain_feed *f = d->feeds[i];
+            if (f->is_ended) continue;
+            tide__drain_see_end(d, f);
+            f->is_alive = tide__feed_reader_producer_lives(f->reader);
+            TIDE_TRY(read_heads(d, f, true, err));
+        }
+    } while (d->n_feeds > 1 && tide__drain_misses_an_end(d));
     for (size_t i = 0; i < d->n_feeds; i++) {
         if (!d->feeds[i]->is_ended) TIDE_TRY(read_heads(d, d->feeds[i], false, err));
     }

@@ -14,6 +14,7 @@
 //     drain_merge.c  the next event of all rings, numbered, replayed, kept for the file; what waits for late ones
 //     drain_usual.c  the same of some hundred events at once, as long as they are usual
 //     drain_sample.c what the system counts of each process
+//     drain_ends.c   when recorded processes ended, and the events that say so
 //     drain_lock.c   one drain per trace
 //     drain_thread.c rounds in a thread
 #ifndef TIDE_PROFILER_DRAIN_DRAIN_INTERNAL_H
@@ -25,6 +26,7 @@
 #include "profiler/drain/drain.h"
 #include "profiler/feed/mapped_file.h"
 #include "profiler/feed/reader.h"
+#include "profiler/store/process_ends.h"
 #include "profiler/store/replay.h"
 #include "profiler/store/store.h"
 
@@ -143,8 +145,11 @@ struct tide__drain_feed {
     bool log_is_bad;                    ///< the reader said so, and it is not yet noted
     bool is_alive;                      ///< its producer may still write
     bool is_damaged;
-    bool is_ended;                    ///< all is in the file; only of a damaged one, which stays where it is
-    bool loses;                       ///< its rings dropped events: a free may come without its alloc
+    bool is_ended;    ///< all is in the file; only of a damaged one, which stays where it is
+    bool loses;       ///< its rings dropped events: a free may come without its alloc
+    bool has_gone;    ///< its process has ended, at end_ns (INT64_MAX: not known)
+    bool is_replaced; ///< with has_gone: by exec
+    int64_t end_ns;
     bool is_late;                     ///< by address, and it has blocks from before
     bool gives_times;                 ///< its program has a clock of its own, or was late: more of it may come late
     tide__drain_addresses *addresses; ///< NULL: its events say which block
@@ -186,6 +191,8 @@ struct tide__drain {
     tide__replay replay;
     tide__leaves leaves;
     int64_t last_event, last_ns, last_snapshot;
+    tide__process_ends ends; ///< of processes: those in the file, and those whose event is still to be written
+    int64_t end_due_ns;      ///< no end that is still to be written is due before; INT64_MAX: there is none
     int64_t n_orphans, n_orphans_stored, n_late, n_late_stored;
     tide__position *positions; ///< [n_positions] as the file had them at open
     size_t n_positions;
@@ -258,6 +265,7 @@ tide_status tide__drain_sample(tide__drain *d, tide_error *err) TIDE_NODISCARD;
 bool tide__drain_samples_wait(const tide__drain *d);
 /// Inside a transaction. They are given up by the caller, after COMMIT.
 tide_status tide__drain_write_samples(const tide__drain *d, tide_error *err) TIDE_NODISCARD;
+
 // ---- call stacks (drain_frames.c) ----
 
 /// A file that calls lie in gets its name in the trace. Sees to its own transaction. *bad: no producer wrote it
@@ -268,6 +276,20 @@ tide_status tide__drain_take_frame(tide__drain *d, tide__drain_feed *f, const ti
                                    int64_t *id) TIDE_NODISCARD;
 /// At the end of a process: how many of its events have no stack, or a part of one. Inside a transaction.
 tide_status tide__drain_write_stacks(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
+
+// ---- ends of processes ----
+
+/// Note that the process of the feed has ended, if it has, and when. Before its heads are read for the last time.
+void tide__drain_see_end(const tide__drain *d, tide__drain_feed *f);
+/// Whether one has ended of which that is not noted.
+bool tide__drain_misses_an_end(const tide__drain *d);
+/// Which ends are due, once the heads of a round are known.
+void tide__drain_find_ends(tide__drain *d);
+/// Take the ends that lie before the slot which `next` stands at; inside a transaction. *n: in and out, events taken
+tide_status tide__drain_put_ends(tide__drain *d, const tide__drain_ring *next, size_t *n,
+                                 tide_error *err) TIDE_NODISCARD;
+/// All of the feed is in the file: how and when its process ended, in the row of it.
+tide_status tide__drain_write_end(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
 
 // ---- events ----
 

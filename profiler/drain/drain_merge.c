@@ -259,6 +259,7 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
     *n = 0;
     TIDE_TRY(begin(d, err));
     find_hold(d);
+    tide__drain_find_ends(d);
     for (size_t seen = 0; *n < limit;) {
         // Look at the clock now and then: what waits elsewhere must not wait longer than a batch may take.
         if (*n - seen >= TIDE__DRAIN_BUFFER_EVENTS) {
@@ -271,6 +272,7 @@ tide_status tide__drain_merge(tide__drain *d, size_t limit, size_t *n, tide_erro
         if (*n >= limit) break;
         tide__drain_ring *r = earliest(d);
         if (r == NULL || r->t_ns > d->hold_ns || (r->position >= r->sure_end && r->t_ns > d->round_ns)) break;
+        TIDE_TRY(tide__drain_put_ends(d, r, n, err));
         TIDE_TRY(take_one(d, r, n, err));
     }
     return TIDE_OK;

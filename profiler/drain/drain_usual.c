@@ -132,6 +132,8 @@ static size_t collect(const tide__drain *d, size_t limit) {
     while (row < end) {
         int64_t until_ns;
         tide__drain_ring *r = due_first(d, &until_ns);
+        if (r->due_ns > d->end_due_ns) return (size_t)(row - d->rows); // the merge takes the end of a process first
+        if (until_ns > d->end_due_ns) until_ns = d->end_due_ns + 1;
         do {
             if (r->due_ns == INT64_MAX || r->at == r->ahead.end || is_behind(d, r) || !make_event(r, e))
                 return (size_t)(row - d->rows);

@@ -7,6 +7,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "core/base/text.h"
 #include "profiler/feed/feed_internal.h"
 
 static uint64_t round_up_slots(size_t asked) {
@@ -128,6 +129,12 @@ bool tide__feed_has_given(const tide__feed *feed, const uint64_t *heads, size_t 
             has_given = false;
     pthread_mutex_unlock(&f->lock);
     return has_given;
+}
+
+void tide__feed_say_ending(tide__feed *f, tide__feed_ending ending) {
+    if (f->file.is_child) return;
+    atomic_store_explicit(&f->head->ending_ns, (int64_t)tide_now_ns(), memory_order_relaxed);
+    atomic_store_explicit(&f->head->ending, (uint32_t)ending, memory_order_release);
 }
 
 void tide__feed_end(tide__feed *f) {

@@ -74,6 +74,9 @@ tide_status tide__feed_heads(const tide__feed *f, uint64_t **heads, size_t *n, t
 /// Whether all events before these heads are in the trace. Any thread.
 bool tide__feed_has_given(const tide__feed *f, const uint64_t *heads, size_t n);
 
+/// The process ends, or another program takes its place, or that came to nothing: say so in the file, with the time.
+/// Any thread, also in a signal handler.
+void tide__feed_say_ending(tide__feed *f, tide__feed_ending ending);
 /// No event follows: say so in the file, and note what was dropped last (a second without a reader, and only the ring's
 /// header says it). The file stays for the drain.
 void tide__feed_end(tide__feed *f);

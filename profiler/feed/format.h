@@ -75,6 +75,12 @@ typedef enum tide__feed_state {
     TIDE__FEED_OPEN = 1,   ///< or the process was killed: see who holds the lock
     TIDE__FEED_CLOSED = 2, ///< no event follows; stored after the last one
 } tide__feed_state;
+/// What the recorded process says of its own end before it comes.
+typedef enum tide__feed_ending {
+    TIDE__FEED_GOES_ON = 0,
+    TIDE__FEED_ENDS = 1,        ///< as it wishes to
+    TIDE__FEED_IS_REPLACED = 2, ///< by another program, in the same process (exec); taken back where that fails
+} tide__feed_ending;
 /// State of the drain.
 typedef enum tide__feed_drain {
     TIDE__DRAIN_NONE = 0,
@@ -112,7 +118,8 @@ typedef struct tide__feed_header {
     _Atomic uint32_t n_chunks;
     uint32_t by_address;           ///< not 0: its allocs and frees have no block, see tide__by_address
     uint32_t is_late;              ///< not 0: blocks that it frees may have been made before
-    _Atomic uint32_t is_ending;    ///< not 0: the process ends as it wishes to; events may follow to its very end
+    _Atomic uint32_t ending;       ///< tide__feed_ending; events may follow to its very end
+    _Atomic int64_t ending_ns;     ///< when it said so, CLOCK_MONOTONIC; stored before
     _Atomic int64_t process_id;    ///< of the drain: row of table process; 0: it has none yet
     _Atomic uint64_t n_registered; ///< of the drain: runs and facts that are in the trace, stored after COMMIT
     uint64_t n_heard, n_dropped; ///< events that the process counted, stored before CLOSED; dropped ones are among them

@@ -443,6 +443,16 @@ int tide__feed_reader_open_process(const tide__feed_reader *r) {
     return -1;
 }
 
+bool tide__feed_reader_producer_has_gone(const tide__feed_reader *r) {
+    if (lock_state_of(r->file.fd, TIDE__FEED_LOCK_PRODUCER) == LOCK_FREE || is_other_boot(r->head)) return true;
+    return is_same_world(r->head) && !is_running(r->head);
+}
+
+bool tide__feed_reader_process_lives_on(const tide__feed_reader *r) {
+    return lock_state_of(r->file.fd, TIDE__FEED_LOCK_PRODUCER) == LOCK_FREE && !is_other_boot(r->head) &&
+           is_same_world(r->head) && r->head->start_ticks != 0 && is_running(r->head);
+}
+
 bool tide__feed_is_in_use(const char *path) {
     tide__feed_reader *r;
     if (tide__feed_reader_open(path, true, &r, NULL) != TIDE_OK) return false;

@@ -29,6 +29,10 @@ bool tide__feed_reader_producer_lives(const tide__feed_reader *r);
 /// The folder /proc/PID of the producer, open; -1: it is not in this process's view of pids, or has gone. The caller
 /// closes it.
 int tide__feed_reader_open_process(const tide__feed_reader *r);
+/// Whether its process has ended, or another program has taken its place, though a child may hold a lock for it.
+bool tide__feed_reader_producer_has_gone(const tide__feed_reader *r);
+/// With that: whether the process is there all the same, so that it was exec.
+bool tide__feed_reader_process_lives_on(const tide__feed_reader *r);
 /// Whether a process drains the file or records into it; the caller does not have it open.
 bool tide__feed_is_in_use(const char *path);
 

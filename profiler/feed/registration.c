@@ -316,11 +316,12 @@ tide_status tide__registration_put_fact(tide_text *out, const char *key, const c
 
 bool tide__is_own_key(const char *key) {
     static const char *const own[] = {
-        "schema",  "version",  "created_by",       "created_utc",    "clock",          "state",
-        "reason",  "n_events", "first_kept_event", "n_scope_events", "n_blocks",       "n_runs",
-        "n_names", "n_scopes", "requested_bytes",  "freed_bytes",    "n_orphan_frees", "n_problems",
-        "n_late",  "n_lost",   "totals",           "feed_bytes",     "blocked_ns",     "own_peak_bytes",
+        "schema",          "version",          "created_by",     "created_utc", "clock",  "state",   "reason",
+        "n_events",        "first_kept_event", "n_scope_events", "n_blocks",    "n_runs", "n_names", "n_scopes",
+        "requested_bytes", "freed_bytes",      "n_orphan_frees", "n_problems",  "n_late", "n_lost",  "totals",
+        "feed_bytes",      "blocked_ns",       "own_peak_bytes", "left_bytes",
     };
+    if (strncmp(key, "process_end.", 12) == 0) return true;
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (strcmp(key, own[i]) == 0) return true;
     return false;

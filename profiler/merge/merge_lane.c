@@ -459,7 +459,7 @@ static bool runs_are_due(const tide__merge_source *s, int64_t event) {
 /// Whether an event without a number of a block is of the addresses of a process: segments that another tool recorded
 /// have none.
 static bool has_process(const tide__event *e) {
-    return e->op == TIDE_MEM_POOL_DISCARD || e->op == TIDE_MEM_SEGMENT_ALLOC || e->op == TIDE_MEM_SEGMENT_FREE;
+    return tide__event_is_of_process(e) || e->op == TIDE_MEM_SEGMENT_ALLOC || e->op == TIDE_MEM_SEGMENT_FREE;
 }
 
 /// Numbers of the new trace. False: it has one that no table has.

@@ -76,7 +76,7 @@ static bool is_left_out(const takes *k, last_owner *last, const char *allocator,
     return last->is_left_out;
 }
 
-/// Columns: alloc_event, alloc_ns, free_event, free_ns, device, allocator_id, tag_id, reserved_bytes.
+/// Columns: alloc_event, alloc_ns, free_event, free_ns, device, allocator_id, tag_id, reserved_bytes, id.
 static tide_status add_block(takes *k, sqlite3_stmt *row, last_owner *last, tide_error *err) {
     uint64_t v[8];
     for (int i = 0; i < 8; i++) {
@@ -94,6 +94,9 @@ static tide_status add_block(takes *k, sqlite3_stmt *row, last_owner *last, tide
                                    .bytes = v[7]};
     if (is_left_out(k, last, what.allocator, what.device)) return TIDE_OK;
     TIDE_TRY(put(k, what, v[0], v[1], false, err));
+    const tide__process_end *end =
+        v[2] == 0 ? tide__trace_process_end(k->t, (uint64_t)sqlite3_column_int64(row, 8), v[1]) : NULL;
+    if (end != NULL) return put(k, what, (uint64_t)end->event, (uint64_t)end->t_ns, true, err);
     return v[2] != 0 && v[2] <= (uint64_t)k->t->last_event ? put(k, what, v[2], v[3], true, err) : TIDE_OK;
 }
 
@@ -104,7 +107,7 @@ static tide_status add_blocks(takes *k, tide_error *err) {
     TIDE_TRY(tide__trace_need_tables(k->t, err));
     TIDE_TRY(tide__sql_prepare(&k->t->sql,
                                "SELECT alloc_event, alloc_ns, free_event, free_ns, device, allocator_id, tag_id, "
-                               "reserved_bytes FROM block "
+                               "reserved_bytes, id FROM block "
                                "WHERE device IN (SELECT id FROM main.device WHERE name <> 'cpu')",
                                &stmt, err));
     tide_status st;

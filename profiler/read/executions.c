@@ -231,6 +231,15 @@ static void on_free(struct tide__run_executions *r, const tide__event *e) {
     }
 }
 
+/// The same of all that its process was at.
+static void on_process_end(struct tide__run_executions *r, const tide__event *e) {
+    for (size_t i = 0; i < r->shown.n_lanes; i++) {
+        lane *l = &r->lanes[i];
+        const uint64_t block = l->is_open ? last_of(r, l)->buffer_block : 0;
+        if (block != 0 && (block ^ (uint64_t)e->block_id) >> TIDE__BLOCK_ID_BITS == 0) end(r, l, e);
+    }
+}
+
 static tide_status on_events(void *ctx, const tide__event *events, size_t n) {
     const reader *in = ctx;
     for (size_t i = 0; i < n; i++) {
@@ -238,6 +247,7 @@ static tide_status on_events(void *ctx, const tide__event *events, size_t n) {
         const bool is_scope = e->op == TIDE__OP_SCOPE_ENTER || e->op == TIDE__OP_SCOPE_LEAVE;
         if (is_scope && e->run_id == in->r->shown.run_id) TIDE_TRY(on_event(in, e));
         if (e->op == TIDE_MEM_FREE_COMPLETED && in->r->buffers.n > 0 && e->block_id != 0) on_free(in->r, e);
+        if (e->op == TIDE__OP_PROCESS_END) on_process_end(in->r, e);
     }
     return TIDE_OK;
 }

@@ -207,7 +207,7 @@ static tide_status on_event(void *ctx, const tide__replay *r, const tide__event 
         if (b != NULL && b->alloc_event == e->id) TIDE_TRY(see_alloc(w, b));
     } else if (e->op == TIDE_MEM_FREE_COMPLETED && series > 0) {
         see_free(w, e->block_id);
-    } else if (e->op == TIDE_MEM_POOL_DISCARD) {
+    } else if (tide__event_is_of_process(e)) {
         for (size_t i = 0; i < w->n_buffers;)
             if (tide__replay_find(r, w->buffers[i].block_id) == NULL)
                 w->buffers[i] = w->buffers[--w->n_buffers];

@@ -24,6 +24,12 @@ typedef struct tide__segments {
     size_t n_found, cap_found;
 } tide__segments;
 
+// ---- holdings_segments.c ----
+
+/// TIDE_ERR_CANCELLED when the reader cancels. `reading` may be NULL.
+tide_status tide__holdings_progress(const tide_reading *reading, int64_t done, int64_t all,
+                                    tide_error *err) TIDE_NODISCARD;
+
 // ---- holdings_walk.c: what each pool holds, from event to event ----
 
 /// Since when a value never was lower: of all moments so far those that are the lowest up to now.

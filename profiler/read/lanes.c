@@ -75,7 +75,7 @@ static int32_t lane_of(const walk *w, int64_t block_id) {
 }
 
 static bool has_process(const tide__event *e) {
-    return e->op == TIDE_MEM_POOL_DISCARD || (e->op <= TIDE_MEM_FREE_COMPLETED && e->block_id > 0);
+    return tide__event_is_of_process(e) || (e->op <= TIDE_MEM_FREE_COMPLETED && e->block_id > 0);
 }
 
 static tide_status on_begin(void *ctx, const tide__replay *r) {

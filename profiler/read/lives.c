@@ -8,8 +8,8 @@
 #include "profiler/lives.h"
 #include "profiler/read/moments_internal.h"
 
-static tide_status free_event_of(tide_trace *t, sqlite3_stmt *stmt, const tide_trace_birth *b, uint64_t *out,
-                                 tide_error *err) {
+static tide_status end_event_of(tide_trace *t, sqlite3_stmt *stmt, const tide_trace_birth *b, uint64_t *out,
+                                tide_error *err) {
     bool has_row;
     sqlite3_bind_int64(stmt, 1, (int64_t)b->block_id);
     sqlite3_bind_int64(stmt, 2, (int64_t)b->alloc_event);
@@ -19,29 +19,33 @@ static tide_status free_event_of(tide_trace *t, sqlite3_stmt *stmt, const tide_t
                          b->block_id, b->alloc_event);
     const int64_t event = sqlite3_column_int64(stmt, 0); // NULL: 0
     *out = event > 0 && event <= t->last_event ? (uint64_t)event : UINT64_MAX;
+    if (event > 0) return TIDE_OK;
+    const int64_t alloc_ns = sqlite3_column_int64(stmt, 1);
+    const tide__process_end *end = tide__trace_process_end(t, b->block_id, alloc_ns > 0 ? (uint64_t)alloc_ns : 0);
+    if (end != NULL) *out = (uint64_t)end->event;
     return TIDE_OK;
 }
 
 /// Where two blocks have one number, the later one is kept under the number of its event, negative.
-tide_status tide_trace_free_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *free_events,
-                                   tide_error *err) {
+tide_status tide_trace_end_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *end_events,
+                                  tide_error *err) {
     sqlite3_stmt *stmt;
     TIDE_TRY(tide__trace_need_tables(t, err));
-    TIDE_TRY(tide__sql_prepare(&t->sql, "SELECT free_event FROM block WHERE id IN (?1, -?2) AND alloc_event = ?2",
-                               &stmt, err));
+    TIDE_TRY(tide__sql_prepare(
+        &t->sql, "SELECT free_event, alloc_ns FROM block WHERE id IN (?1, -?2) AND alloc_event = ?2", &stmt, err));
     tide_status st = TIDE_OK;
     for (size_t i = 0; st == TIDE_OK && i < n; i++) {
-        st = free_event_of(t, stmt, &blocks[i], &free_events[i], err);
+        st = end_event_of(t, stmt, &blocks[i], &end_events[i], err);
         sqlite3_reset(stmt);
     }
     sqlite3_finalize(stmt);
     return st;
 }
 
-tide_status tide_trace_free_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *free_event,
-                                  tide_error *err) {
+tide_status tide_trace_end_event(tide_trace *t, uint64_t block_id, uint64_t alloc_event, uint64_t *end_event,
+                                 tide_error *err) {
     const tide_trace_birth b = {block_id, alloc_event};
-    return tide_trace_free_events(t, &b, 1, free_event, err);
+    return tide_trace_end_events(t, &b, 1, end_event, err);
 }
 
 tide_status tide_trace_peak_of_events(tide_trace *t, int kind, const char *device, uint64_t first, uint64_t last,

@@ -307,7 +307,8 @@ tide_status tide_trace_columns(tide_trace *t, int kind, const char *device, uint
 // ---- events with their names, and the moments that have one ----
 
 _Static_assert((int)TIDE_TRACE_SCOPE_ENTER == (int)TIDE__OP_SCOPE_ENTER &&
-                   (int)TIDE_TRACE_SCOPE_LEAVE == (int)TIDE__OP_SCOPE_LEAVE && (int)TIDE_TRACE_GAP == (int)TIDE__OP_GAP,
+                   (int)TIDE_TRACE_SCOPE_LEAVE == (int)TIDE__OP_SCOPE_LEAVE &&
+                   (int)TIDE_TRACE_GAP == (int)TIDE__OP_GAP && (int)TIDE_TRACE_PROCESS_END == (int)TIDE__OP_PROCESS_END,
                "codes are those of the file");
 
 static tide_trace_event named(const tide_trace *t, const tide__event *e) {
@@ -316,8 +317,8 @@ static tide_trace_event named(const tide_trace *t, const tide__event *e) {
                               .t_ns = (uint64_t)e->t_ns,
                               .code = e->op,
                               .op = tide__op_name(e->op),
-                              // of a pool that is discarded the file has the process's part of a number
-                              .block_id = e->op != TIDE_MEM_POOL_DISCARD ? (uint64_t)e->block_id : 0,
+                              // some have the process's part of a number
+                              .block_id = tide__event_is_of_process(e) ? 0 : (uint64_t)e->block_id,
                               .requested_bytes = (uint64_t)e->requested_bytes,
                               .reserved_bytes = (uint64_t)e->reserved_bytes,
                               .address = (uint64_t)e->address,

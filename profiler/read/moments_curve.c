@@ -18,7 +18,7 @@
 // A free has the size of its block, so the changes follow from the events alone: 0.1 ms
 // where a replay from the nearest snapshot takes some. Whether that was right shows at once: the changes must add up to
 // what the leaf says. Where they do not (a runtime that frees without telling sizes), or where the recording noted a
-// problem, or a pool was discarded, the interval is replayed.
+// problem, a pool was discarded or a process ended, the interval is replayed.
 
 typedef struct delta {
     int64_t event, t_ns, bytes;
@@ -68,7 +68,7 @@ static tide_status read_events(void *ctx, const tide__event *events, size_t n) {
     decoder *d = ctx;
     for (size_t i = 0; i < n; i++) {
         const tide__event *e = &events[i];
-        if (e->op == TIDE_MEM_POOL_DISCARD) d->is_odd = true;
+        if (tide__event_is_of_process(e)) d->is_odd = true;
         if (e->op != TIDE_MEM_ALLOC && e->op != TIDE_MEM_FREE_COMPLETED) continue;
         const size_t series_i = tide__trace_series_find(d->t, e->device, e->kind);
         if (series_i == SIZE_MAX) d->is_odd = true;
@@ -422,7 +422,7 @@ static tide_status make_points(const tide_trace *t, tide__curve *c, size_t leaf_
         const delta *d = &s->deltas[i];
         if (!is_member(c, d->series)) continue;
         if (!tide_add_i64(live, d->bytes, &live)) return tide__trace_bad_row(t, "event", d->event, err);
-        if (c->n_points > 0 && c->points[c->n_points - 1].event == d->event) c->n_points--; // a discard of several
+        if (c->n_points > 0 && c->points[c->n_points - 1].event == d->event) c->n_points--; // of several series
         c->points[c->n_points++] = (tide__point){d->event, d->t_ns, live};
     }
     return TIDE_OK;

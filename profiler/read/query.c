@@ -271,6 +271,15 @@ static tide_status take_number(void *ctx, const tide__event *events, size_t n) {
     return TIDE_OK;
 }
 
+/// When a block that was never freed went: with its process, or not yet. False: before event `first`, so that it is
+/// none of what is asked for.
+static bool find_end(const tide_trace *t, uint64_t id, uint64_t alloc_ns, uint64_t free_ns, int64_t first,
+                     uint64_t *end_ns) {
+    const tide__process_end *end = free_ns == UINT64_MAX ? tide__trace_process_end(t, id, alloc_ns) : NULL;
+    *end_ns = end != NULL ? (uint64_t)end->t_ns : free_ns;
+    return end == NULL || end->event >= first;
+}
+
 /// Where two blocks have one number, the later one has the number of its event, negative: read its own from there.
 static tide_status read_number(tide_trace *t, uint64_t *id, tide_error *err) {
     if (*id <= INT64_MAX) return TIDE_OK;
@@ -296,6 +305,21 @@ static tide_status read_blocks(const tide_trace *t, sqlite3_stmt *stmt, tide_tra
     return st;
 }
 
+/// Those that were there in or behind event `first`. @return how many
+static size_t keep_blocks(const tide_trace *t, tide_trace_block *blocks, size_t n, int64_t first) {
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        tide_trace_block *b = &blocks[i];
+        if (find_end(t, b->id, b->alloc_ns, b->free_ns, first, &b->end_ns)) {
+            blocks[n_kept++] = *b;
+        } else {
+            tide_host_free(b->name);
+            tide_host_free(b->scope);
+        }
+    }
+    return n_kept;
+}
+
 tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **out, size_t *n, tide_error *err) {
     tide__span span;
     TIDE_TRY(tide__trace_span(t, run_id, &span, err));
@@ -314,6 +338,7 @@ tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **
     tide_status st = read_blocks(t, stmt, &blocks, &n_blocks, err);
     sqlite3_finalize(stmt);
     for (size_t i = 0; st == TIDE_OK && i < n_blocks; i++) st = read_number(t, &blocks[i].id, err);
+    if (st == TIDE_OK) n_blocks = keep_blocks(t, blocks, n_blocks, span.first_event);
     if (st != TIDE_OK) {
         tide_trace_blocks_free(blocks, n_blocks);
         return st;
@@ -367,17 +392,27 @@ static bool take_row(const tide_trace *t, sqlite3_stmt *stmt, tide_trace_block_r
     return bytes(stmt, 7, &b->free_ns) && b->free_ns >= b->alloc_ns;
 }
 
-static tide_status give(tide_trace *t, tide_trace_block_row *rows, size_t n, tide_trace_block_fn fn, void *ctx,
-                        tide_error *err) {
-    if (n == 0) return TIDE_OK;
-    for (size_t i = 0; i < n; i++) TIDE_TRY(read_number(t, &rows[i].id, err));
-    const tide_status st = fn(ctx, rows, n);
+/// Where the rows go.
+typedef struct taker {
+    tide_trace_block_fn fn;
+    void *ctx;
+    int64_t first_event; // blocks that were gone before it are left out
+} taker;
+
+static tide_status give(tide_trace *t, tide_trace_block_row *rows, size_t n, const taker *to, tide_error *err) {
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        tide_trace_block_row *b = &rows[i];
+        TIDE_TRY(read_number(t, &b->id, err));
+        if (find_end(t, b->id, b->alloc_ns, b->free_ns, to->first_event, &b->end_ns)) rows[n_kept++] = *b;
+    }
+    const tide_status st = n_kept > 0 ? to->fn(to->ctx, rows, n_kept) : TIDE_OK;
     if (st == TIDE_ERR_NOMEM) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
     if (st == TIDE_ERR_CANCELLED) return TIDE_FAIL(err, st, "reading '%s' was cancelled", t->path);
     return st == TIDE_OK ? st : TIDE_FAIL(err, st, "cannot read the blocks of '%s'", t->path);
 }
 
-static tide_status read_rows(tide_trace *t, sqlite3_stmt *stmt, tide_trace_block_fn fn, void *ctx, tide_error *err) {
+static tide_status read_rows(tide_trace *t, sqlite3_stmt *stmt, const taker *to, tide_error *err) {
     tide_trace_block_row *rows = tide_host_alloc(BATCH * sizeof *rows);
     if (rows == NULL) return TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path);
     size_t n = 0;
@@ -392,11 +427,11 @@ static tide_status read_rows(tide_trace *t, sqlite3_stmt *stmt, tide_trace_block
         }
         last = id;
         if (n < BATCH) continue;
-        st = give(t, rows, n, fn, ctx, err);
+        st = give(t, rows, n, to, err);
         n = 0;
         if (st != TIDE_OK) break;
     }
-    if (st == TIDE_OK) st = give(t, rows, n, fn, ctx, err);
+    if (st == TIDE_OK) st = give(t, rows, n, to, err);
     tide_host_free(rows);
     return st;
 }
@@ -411,7 +446,8 @@ tide_status tide_trace_each_block(tide_trace *t, int64_t run_id, tide_trace_bloc
         err));
     sqlite3_bind_int64(stmt, 1, span.first_event);
     sqlite3_bind_int64(stmt, 2, span.last_event);
-    const tide_status st = read_rows(t, stmt, fn, ctx, err);
+    const taker to = {.fn = fn, .ctx = ctx, .first_event = span.first_event};
+    const tide_status st = read_rows(t, stmt, &to, err);
     sqlite3_finalize(stmt);
     return st;
 }
@@ -426,6 +462,7 @@ tide_status tide_trace_find_block(tide_trace *t, uint64_t id, tide_trace_block_r
     if (st == TIDE_OK && (!has_row || id == 0 || id > INT64_MAX))
         st = TIDE_FAIL(err, TIDE_ERR_NOT_FOUND, "'%s' has no block %" PRIu64, t->path, id);
     if (st == TIDE_OK && !take_row(t, stmt, out)) st = tide__trace_bad_row(t, "block", (int64_t)id, err);
+    if (st == TIDE_OK) (void)find_end(t, id, out->alloc_ns, out->free_ns, 0, &out->end_ns);
     sqlite3_finalize(stmt);
     return st;
 }

@@ -13,6 +13,7 @@
 #include "profiler/feed/reader.h"
 #include "profiler/read/recover.h"
 #include "profiler/store/finish.h"
+#include "profiler/store/process_ends.h"
 
 typedef struct recovery {
     const char *path, *out_path;
@@ -36,8 +37,11 @@ static tide_status take_meta(void *ctx, sqlite3_stmt *row, tide_error *err) {
     meta_copy *c = ctx;
     if (sqlite3_column_type(row, 0) != SQLITE_TEXT || sqlite3_column_type(row, 1) != SQLITE_TEXT)
         return TIDE_ERR_BAD_INPUT;
-    const char *key = tide__sql_text(row, 0);
-    return tide__new_trace_makes(key) ? TIDE_OK : tide__new_trace_meta(c->out, key, tide__sql_text(row, 1), err);
+    const char *key = tide__sql_text(row, 0), *value = tide__sql_text(row, 1);
+    tide__process_end end; // one whose event is still to be written is for the drain of what feeds hold
+    const bool is_open_end = tide__process_end_parse(key, value, &end) && end.event == 0;
+    if (tide__new_trace_makes(key) && !is_open_end) return TIDE_OK;
+    return tide__new_trace_meta(c->out, key, value, err);
 }
 
 /// Facts of the recorded program and of its recording.

@@ -231,6 +231,7 @@ bool tide__damaged_event_is_sound(const tide__event *e) {
     if (e->op == TIDE__OP_SCOPE_ENTER || e->op == TIDE__OP_SCOPE_LEAVE)
         return e->scope_id > 0 && e->kind == TIDE__NO_KIND;
     if (e->op == TIDE__OP_GAP) return e->kind == TIDE__NO_KIND && e->requested_bytes > 0;
+    if (e->op == TIDE__OP_PROCESS_END) return e->kind == TIDE__NO_KIND;
     if (e->op == TIDE_MEM_DEVICE_USAGE) return tide__event_is_true_usage(e);
     if (e->op == TIDE_MEM_SIZED) return tide__event_is_true_size(e);
     if (e->kind == TIDE__NO_KIND || e->device == 0) return e->op == TIDE_MEM_SNAPSHOT;
@@ -239,7 +240,7 @@ bool tide__damaged_event_is_sound(const tide__event *e) {
 
 /// A thread without a row keeps its number as its number in process 1.
 static tide_status rename_thread(tide__damaged *in, tide__names *names, tide__event *e, tide_error *err) {
-    if (e->thread == 0 && e->op == TIDE__OP_GAP) return TIDE_OK;
+    if (e->thread == 0 && (e->op == TIDE__OP_GAP || e->op == TIDE__OP_PROCESS_END)) return TIDE_OK;
     int64_t to = tide__damaged_renamed(&in->threads, e->thread);
     if (to == 0) {
         const int64_t number = e->thread > 0 ? e->thread : in->next_thread;

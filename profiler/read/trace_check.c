@@ -33,6 +33,7 @@ typedef struct checker {
     } * intervals; // [n_intervals] of 1024 events, owned
     size_t n_intervals, cap_intervals, first_interval;
     size_t snapshot_i; // next one
+    size_t n_ends;     // of processes
     tide_text snapshot;
 } checker;
 
@@ -81,7 +82,7 @@ static bool is_row_of(sqlite3_stmt *stmt, const tide__live_block *b, const tide_
            holds_id(stmt, 15, b->scope_id);
 }
 
-/// `b` has ended with `end` (NULL: not at all). Of two blocks with one number the later has that of its event,
+/// `b` has ended with `end` (NULL: it was never freed). Of two blocks with one number the later has that of its event,
 /// negative.
 static void check_block(checker *c, const tide__live_block *b, const tide__event *end) {
     if (c->block == NULL || c->st != TIDE_OK) return;
@@ -99,7 +100,9 @@ static void check_block(checker *c, const tide__live_block *b, const tide__event
     c->n_blocks++;
 }
 
-static void check_gone(void *ctx, const tide__live_block *b, const tide__event *end) { check_block(ctx, b, end); }
+static void check_gone(void *ctx, const tide__live_block *b, const tide__event *end) {
+    check_block(ctx, b, end->op != TIDE__OP_PROCESS_END ? end : NULL);
+}
 
 static tide_status check_live_blocks(checker *c) {
     const tide__live_block *b;
@@ -207,6 +210,22 @@ static tide_status check_snapshot(checker *c) {
 
 // ---- events ----
 
+/// Table meta says which event it is.
+static tide_status check_process_end(checker *c, const tide__event *e) {
+    const tide__process_end *end = tide__process_ends_find(&c->t->ends, tide__process_of_block(e->block_id));
+    if (end == NULL || end->event < e->id || (end->event == e->id && end->t_ns != e->t_ns))
+        return wrong(c, "event", e->id, "table meta does not tell of the end of that process");
+    c->n_ends += end->event == e->id;
+    return TIDE_OK;
+}
+
+/// Every end that table meta tells of is an event, but for those that were dropped.
+static tide_status check_ends(checker *c) {
+    size_t n = 0;
+    for (size_t i = 0; i < c->t->ends.n; i++) n += c->t->ends.items[i].event >= c->t->first_event;
+    return n == c->n_ends ? TIDE_OK : wrong(c, "meta", (int64_t)n, "it tells of an end of a process that is no event");
+}
+
 static tide_status check_event(checker *c, const tide__event *e) {
     const tide__trace_names *n = &c->t->names;
     if ((size_t)e->tag_id >= n->n_texts + (e->tag_id == 0) ||
@@ -218,6 +237,7 @@ static tide_status check_event(checker *c, const tide__event *e) {
         return c->st = TIDE_NO_MEMORY(c->err, "for the leaves of '%s'", c->t->path);
     if (interval == c->n_intervals) c->intervals[c->n_intervals++].begin_ns = e->t_ns;
     c->intervals[interval].end_ns = e->t_ns;
+    if (e->op == TIDE__OP_PROCESS_END) TIDE_TRY(check_process_end(c, e));
     tide__problem problem;
     size_t series;
     if (tide__replay_apply(&c->replay, e, &problem, &series) != TIDE_OK)
@@ -269,6 +289,7 @@ static tide_status check_all(checker *c) {
         return st;
     }
     for (size_t i = 0; i < t->n_series; i++) TIDE_TRY(end_leaf(c, i, INT64_MAX));
+    TIDE_TRY(check_ends(c));
     return check_live_blocks(c);
 }
 

@@ -79,6 +79,8 @@ static tide_status count_blocks(tide_trace *t, tide_trace_info *out, tide_error 
     const tide__replay *r;
     TIDE_TRY(tide__trace_state_after(t, t->last_event, &r, err));
     out->n_leaked = tide__replay_n_live(r);
+    for (size_t i = 0; i < t->ends.n; i++)
+        if (t->ends.items[i].event <= t->last_event) out->n_leaked += (uint64_t)t->ends.items[i].n_blocks;
     return TIDE_OK;
 }
 

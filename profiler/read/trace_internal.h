@@ -16,6 +16,7 @@
 #include "profiler/query.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/leaf.h"
+#include "profiler/store/process_ends.h"
 #include "profiler/store/replay.h"
 #include "profiler/store/sql.h"
 
@@ -80,7 +81,7 @@ typedef struct tide__row_reader tide__row_reader;
 typedef enum tide__kept {
     TIDE__KEPT_CURVES,    ///< moments_curve.c: curves that were asked for; gone when the trace grows
     TIDE__KEPT_INTERVALS, ///< the same: changes inside of leaves
-    TIDE__KEPT_SEGMENTS,  ///< holdings_walk.c
+    TIDE__KEPT_SEGMENTS,  ///< holdings_segments.c
     TIDE__KEPT_POOLS,     ///< holdings_pools.c: sums over a run's pools
     TIDE__KEPT_KINDS,     ///< query_kinds.c: counts of a run's kinds
     TIDE__KEPT_PEAKS,     ///< lives.c: answers of tide_trace_peaks_without
@@ -106,6 +107,7 @@ struct tide_trace {
     tide__trace_names names;
     uint64_t file[3]; ///< device, number and size of the file when it was opened: whether it is the same one still
 
+    tide__process_ends ends;    ///< as the file has them; of those behind last_event nothing is known yet
     tide__trace_series *series; ///< [n_series], owned; [0] is the sum
     size_t n_series, cap_series;
     tide__trace_tail tail;
@@ -165,6 +167,9 @@ tide_status tide__trace_read_snapshot(tide_trace *t, int64_t event_id, tide__rep
 tide_status tide__trace_series_load(tide_trace *t, size_t place, tide_error *err) TIDE_NODISCARD;
 /// The place of (device, kind) in t->series; SIZE_MAX: there is none.
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind);
+/// The end of the process of a block that was allocated at `alloc_ns` and never freed, and with it the block's; NULL:
+/// it lives, as far as the trace shows.
+const tide__process_end *tide__trace_process_end(const tide_trace *t, uint64_t block_id, uint64_t alloc_ns);
 /// Make sure that tables block and step can be asked.
 tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) TIDE_NODISCARD;
 

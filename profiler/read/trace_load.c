@@ -146,6 +146,15 @@ static tide_status find_peak_snapshot(tide_trace *t, int64_t first_event, tide_e
     return st;
 }
 
+// ---- ends of processes ----
+
+const tide__process_end *tide__trace_process_end(const tide_trace *t, uint64_t block_id, uint64_t alloc_ns) {
+    if (t->ends.n == 0 || block_id == 0 || block_id > INT64_MAX) return NULL;
+    const tide__process_end *end = tide__process_ends_find(&t->ends, tide__process_of_block((int64_t)block_id));
+    if (end == NULL || end->event == 0 || end->event > t->last_event || (uint64_t)end->t_ns < alloc_ns) return NULL;
+    return end;
+}
+
 // ---- series and leaves ----
 
 size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind) {
@@ -406,6 +415,7 @@ static tide_status load_inside(tide_trace *t, extent *x, tide_error *err) {
     TIDE_TRY(read_state(t, x, err));
     TIDE_TRY(tide__trace_names_load(t, err));
     TIDE_TRY(read_extent(t, x, err));
+    TIDE_TRY(tide__process_ends_load(&t->ends, &t->sql, err));
     TIDE_TRY(read_snapshots(t, x, err));
     forget_snapshots(t, x->first_event);
     TIDE_TRY(find_peak_snapshot(t, x->first_event, err));
@@ -498,5 +508,6 @@ void tide__trace_unload(tide_trace *t) {
     tide_host_free(t->series);
     tide_host_free(t->snapshots);
     tide_host_free(t->problem_events);
+    tide__process_ends_deinit(&t->ends);
     tide__trace_names_deinit(&t->names);
 }

@@ -94,15 +94,20 @@ static tide_status check_events(tide_trace *t, tide_error *err) {
 
 /// What is live at the end: as the last leaves say, and as the sums of meta say.
 static tide_status check_leaves(tide_trace *t, tide_error *err) {
-    int64_t requested, freed, live = 0;
+    int64_t requested, freed, left = 0, live = 0;
     TIDE_TRY(tide__trace_meta_number(t, "requested_bytes", &requested, err));
     TIDE_TRY(tide__trace_meta_number(t, "freed_bytes", &freed, err));
+    TIDE_TRY(
+        tide__sql_int(&t->sql, "SELECT CAST(value AS INTEGER) FROM main.meta WHERE key = 'left_bytes'", 0, &left, err));
     const tide__trace_series *sum = &t->series[0];
     if (sum->n_leaves > 0) live = sum->leaves[sum->n_leaves - 1].last_bytes;
-    if (requested >= freed && freed >= 0 && requested - freed == live) return TIDE_OK;
+    if (requested >= freed && freed >= 0 && left >= 0 && requested - freed >= left && requested - freed - left == live)
+        return TIDE_OK;
     const tide_status st = tide__trace_damaged(t, err);
-    tide_error_note(err, "damaged: %" PRId64 " bytes requested and %" PRId64 " freed, but %" PRId64 " live at the end",
-                    requested, freed, live);
+    tide_error_note(err,
+                    "damaged: %" PRId64 " bytes requested, %" PRId64 " freed and %" PRId64
+                    " gone with their processes, but %" PRId64 " live at the end",
+                    requested, freed, left, live);
     return st;
 }
 

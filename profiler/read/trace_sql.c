@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// A query of the user's. See tide_trace_sql in query.h.
+// A query of the user's; values of meta as lines. See tide_trace_sql and tide_trace_meta_lines in query.h.
 //
-// It runs on a connection of its own, which may only read. The views are those of this program and not those of the
-// file: TEMP ones, made anew for each query, so that a trace of unknown origin cannot bring its own. Where events lie
-// in chunks, `event` is a view over both:
+// A query runs on a connection of its own, which may only read. The views are those of this program and not those of
+// the file: TEMP ones, made anew for each query, so that a trace of unknown origin cannot bring its own. Where events
+// lie in chunks, `event` is a view over both:
 //
 //     file        meta  name  block ...  event  event_chunk
 //     temp        views          event = all_events (when there are chunks)    block, step (when it is unfinished)
@@ -178,5 +178,23 @@ tide_status tide_trace_sql(tide_trace *t, const char *query, const char *separat
     TIDE_TRY(tide__trace_connect(t->path, &s.db, err));
     const tide_status st = run(t, &s, query, separator, max_rows, out, err);
     sqlite3_close(s.db);
+    return st;
+}
+
+// ---- values of meta ----
+
+tide_status tide_trace_meta_lines(const tide_trace *t, const char *prefix, tide_text *out, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__sql_prepare(
+        &t->sql, "SELECT value FROM main.meta WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key", &stmt, err));
+    tide__sql_bind_text(stmt, 1, prefix);
+    bool has_row = true;
+    tide_status st;
+    while ((st = tide__sql_step(&t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
+        add_words(tide__sql_text(stmt, 0), out);
+        tide_text_add(out, "\n");
+    }
+    sqlite3_finalize(stmt);
+    if (st == TIDE_OK && out->failed) st = TIDE_NO_MEMORY(err, "for what '%s' says", t->path);
     return st;
 }

@@ -10,6 +10,7 @@
 #include "profiler/store/cursor.h"
 #include "profiler/store/finish.h"
 #include "profiler/store/finish_tables.h"
+#include "profiler/store/process_ends.h"
 #include "profiler/store/replay_rules.h"
 #include "profiler/store/rows.h"
 #include "profiler/store/snapshot.h"
@@ -103,6 +104,7 @@ typedef struct pass {
     tide__steps steps;
     tide__block_queue *blocks;
     tide__store_state state; ///< where leaves and snapshots end
+    tide__process_ends ends; ///< that the events tell of
     int64_t first_event;     ///< that is there; 0: none
     int64_t n_orphans, n_discarded;
 } pass;
@@ -179,9 +181,21 @@ static tide_status add_leaf_event(pass *p, const tide__event *e, size_t series, 
 
 // ---- the pass ----
 
+/// `n_live`, `bytes`: what lived before it.
+static tide_status take_process_end(pass *p, const tide__event *e, size_t n_live, int64_t bytes, tide_error *err) {
+    const tide__process_end end = {.process_id = tide__process_of_block(e->block_id),
+                                   .event = e->id,
+                                   .t_ns = e->t_ns,
+                                   .n_blocks = (int64_t)(n_live - p->replay.n_live),
+                                   .bytes = bytes - p->replay.series[0].live_bytes};
+    return tide__process_ends_put(&p->ends, &end) == TIDE_OK ? TIDE_OK
+                                                             : TIDE_NO_MEMORY(err, "to finish '%s'", p->sql->path);
+}
+
 static tide_status take_event(pass *p, const tide__event *e, tide_error *err) {
     if (e->op == TIDE__OP_SCOPE_ENTER || e->op == TIDE__OP_SCOPE_LEAVE) TIDE_TRY(tide__steps_add(&p->steps, e, err));
     const size_t n_live = p->replay.n_live;
+    const int64_t bytes = p->replay.series[0].live_bytes;
     tide__problem problem;
     size_t series;
     if (tide__replay_apply(&p->replay, e, &problem, &series) != TIDE_OK)
@@ -189,6 +203,7 @@ static tide_status take_event(pass *p, const tide__event *e, tide_error *err) {
     if (e->op == TIDE_MEM_ALLOC && (problem == TIDE__PROBLEM_NONE || problem == TIDE__PROBLEM_ALLOC_TWICE))
         TIDE_TRY(tide__block_queue_alloc(p->blocks, e, err));
     if (e->op == TIDE_MEM_POOL_DISCARD) p->n_discarded += (int64_t)(n_live - p->replay.n_live);
+    if (e->op == TIDE__OP_PROCESS_END) TIDE_TRY(take_process_end(p, e, n_live, bytes, err));
     if (problem == TIDE__PROBLEM_FREE_UNKNOWN) p->n_orphans++;
     return p->store != NULL && e->id > p->state.leaf_event ? add_leaf_event(p, e, series, err) : TIDE_OK;
 }
@@ -265,6 +280,7 @@ static void pass_deinit(pass *p) {
     tide__leaves_deinit(&p->leaves);
     tide__steps_deinit(&p->steps);
     tide__block_queue_destroy(p->blocks);
+    tide__process_ends_deinit(&p->ends);
 }
 
 static tide_status pass_init(pass *p, const tide__sql *s, bool in_memory, tide__store *store, tide_error *err) {
@@ -364,6 +380,12 @@ static tide_status compare_totals(const pass *p, int64_t n_lost, int64_t *n_prob
     return st;
 }
 
+/// By the numbers that events have here: those of a trace that was made of others are new.
+static tide_status write_ends(const pass *p, tide_error *err) {
+    for (size_t i = 0; i < p->ends.n; i++) TIDE_TRY(tide__process_end_write(p->sql, &p->ends.items[i], err));
+    return TIDE_OK;
+}
+
 static tide_status write_meta(const pass *p, const char *reason, tide_error *err) {
     tide__store *s = p->store;
     const tide__block_sums sums = tide__block_queue_sums(p->blocks);
@@ -381,6 +403,8 @@ static tide_status write_meta(const pass *p, const char *reason, tide_error *err
     TIDE_TRY(tide__store_put_meta_int(s, "n_blocks", sums.n, err));
     TIDE_TRY(tide__store_put_meta_int(s, "requested_bytes", sums.requested_bytes, err));
     TIDE_TRY(tide__store_put_meta_int(s, "freed_bytes", sums.freed_bytes, err));
+    if (sums.left_bytes > 0) TIDE_TRY(tide__store_put_meta_int(s, "left_bytes", sums.left_bytes, err));
+    TIDE_TRY(write_ends(p, err));
     TIDE_TRY(tide__sql_int(p->sql, "SELECT 1 FROM main.meta WHERE key = 'n_orphan_frees'", 0, &has_orphans, err));
     if (has_orphans == 0) TIDE_TRY(tide__store_put_meta_int(s, "n_orphan_frees", p->n_orphans, err));
     if (reason != NULL) TIDE_TRY(tide__store_put_meta(s, "reason", reason, err));

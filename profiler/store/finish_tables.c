@@ -137,9 +137,14 @@ tide_status tide__block_queue_alloc(tide__block_queue *q, const tide__event *e, 
     return tide__block_queue_status(q, err);
 }
 
+/// What goes with its process was never freed: its row is that of a block which lives.
 void tide__block_queue_gone(void *queue, const tide__live_block *block, const tide__event *end) {
-    const tide__block_row row = row_of(block, end);
-    complete(queue, &row);
+    tide__block_queue *q = queue;
+    const bool is_left = end->op == TIDE__OP_PROCESS_END;
+    const tide__block_row row = row_of(block, is_left ? NULL : end);
+    if (is_left && !tide_add_i64(q->sums.left_bytes, row.requested_bytes, &q->sums.left_bytes))
+        q->sums.left_bytes = INT64_MAX;
+    complete(q, &row);
 }
 
 void tide__block_queue_fetch_place(const tide__block_queue *q, int64_t alloc_event) {

@@ -36,6 +36,7 @@ tide_status tide__block_queue_end(tide__block_queue *q, const tide__replay *r, t
 
 typedef struct tide__block_sums {
     int64_t n, requested_bytes, freed_bytes; ///< of the rows; bytes stop at 2^63 - 1
+    int64_t left_bytes;                      ///< the same: of those that ended with their process
 } tide__block_sums;
 tide__block_sums tide__block_queue_sums(const tide__block_queue *q);
 

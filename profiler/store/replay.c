@@ -150,13 +150,13 @@ static void count_change(tide__replay *r, size_t series_i, const tide__event *e)
     r->n_changed += r->series[series_i].last_event != e->id || r->n_changed == 0;
 }
 
-/// Whether the sums hold that much more. What is live and what was freed together is all that ever came: it bounds the
-/// rest.
+/// Whether the sums hold that much more. What is live, what was freed and what ended with its process together is all
+/// that ever came: it bounds the rest.
 static bool series_holds(const tide__replay *r, const tide__series *s, int64_t requested, int64_t reserved) {
     if (tide__series_holds_easily(r, s, requested, reserved)) return true;
     int64_t sum;
-    return requested >= 0 && reserved >= 0 && tide_add_i64(s->freed_bytes + s->live_bytes, requested, &sum) &&
-           tide_add_i64(r->series[0].live_bytes, requested, &sum) &&
+    return requested >= 0 && reserved >= 0 && tide_add_i64(s->freed_bytes + s->left_bytes, s->live_bytes, &sum) &&
+           tide_add_i64(sum, requested, &sum) && tide_add_i64(r->series[0].live_bytes, requested, &sum) &&
            tide_add_i64(r->series[0].live_reserved_bytes, reserved, &sum);
 }
 
@@ -277,6 +277,21 @@ static void apply_discard(tide__replay *r, const tide__event *e, size_t *series)
     }
 }
 
+/// All that is left of a process goes with it: it was not freed, and is no free of the sums.
+static void apply_process_end(tide__replay *r, const tide__event *e, size_t *series) {
+    for (size_t i = 0; i < r->n_blocks; i++) {
+        const tide__live_block *b = &r->blocks[i];
+        if (!tide__replay_is_live_at(r, i) || (b->block_id ^ (uint64_t)e->block_id) >> TIDE__BLOCK_ID_BITS != 0)
+            continue;
+        const int64_t bytes = b->requested_bytes;
+        *series = end_block(r, tide__replay_entry_of(r, b->block_id), e);
+        tide__series *s = &r->series[*series];
+        s->n_frees--;
+        s->freed_bytes -= bytes;
+        s->left_bytes += bytes;
+    }
+}
+
 tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__problem *problem, size_t *series) {
     *problem = TIDE__PROBLEM_NONE;
     *series = 0;
@@ -293,6 +308,9 @@ tide_status tide__replay_apply(tide__replay *r, const tide__event *e, tide__prob
         break;
     case TIDE_MEM_POOL_DISCARD:
         apply_discard(r, e, series);
+        break;
+    case TIDE__OP_PROCESS_END:
+        apply_process_end(r, e, series);
         break;
     default:
         break;

@@ -77,6 +77,7 @@ typedef struct tide__series {
     uint8_t kind;
     int64_t live_bytes, live_reserved_bytes;                 ///< now
     int64_t n_allocs, n_frees, requested_bytes, freed_bytes; ///< of the events applied so far; not of series 0
+    int64_t left_bytes;                                      ///< the same: of blocks that ended with their process
     int64_t last_event;                                      ///< that changed it
 } tide__series;
 
@@ -131,12 +132,13 @@ void tide__replay_reset(tide__replay *r);
 /**
  * Take the next event. A block is live until its free_completed; a pool_discard ends every live block of its process
  * (block numbers say whose they are; a discard has the process's part of one) and device whose address lies in
- * [address, address + reserved_bytes).
+ * [address, address + reserved_bytes); a process_end every live block of its process, which is no free.
  *
  * @param problem  out: what of it cannot be true; the event is taken as far as it makes sense (a block that is too
  * large for the sums is not taken at all)
- * @param series   out: index of the series that changed (the sum changed with it); 0: none. A discard, or a block that
- * is allocated twice, may change several: n_changed says how many, and those have last_event = e->id
+ * @param series   out: index of the series that changed (the sum changed with it); 0: none. A discard, the end of a
+ * process, or a block that is allocated twice, may change several: n_changed says how many, and those have last_event =
+ * e->id
  * @return TIDE_OK, TIDE_ERR_NOMEM, TIDE_ERR_INVALID for an alloc whose kind or device is outside the lists (nothing
  * changed)
  */

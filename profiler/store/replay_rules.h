@@ -72,7 +72,7 @@ static inline bool tide__replay_is_sparse(const tide__replay *r, size_t n_live) 
 static inline bool tide__series_holds_easily(const tide__replay *r, const tide__series *s, int64_t requested,
                                              int64_t reserved) {
     const tide__series *all = &r->series[0];
-    return ((uint64_t)(s->freed_bytes | s->live_bytes | all->live_bytes | all->live_reserved_bytes) |
+    return ((uint64_t)(s->freed_bytes | s->left_bytes | s->live_bytes | all->live_bytes | all->live_reserved_bytes) |
             (uint64_t)(requested | reserved)) >>
                61 ==
            0;

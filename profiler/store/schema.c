@@ -328,6 +328,24 @@ static const tide__schema_item views[] = {
      "UNION ALL\n"
      "SELECT r.id, r.first_event, coalesce(r.last_event, w.last_event), r.begin_ns, coalesce(r.end_ns, w.end_ns)\n"
      "FROM run r, whole w WHERE r.first_event IS NOT NULL"},
+    // Processes whose end is an event: the text is what process_ends.h writes. Few, and found by the key.
+    {"process_end", "CREATE VIEW process_end AS\n"
+                    "SELECT CAST(substr(key, 13) AS INTEGER) AS process_id, CAST(value AS INTEGER) AS event_id,\n"
+                    "       CAST(substr(value, instr(value, ' ') + 1) AS INTEGER) AS t_ns\n"
+                    "FROM meta WHERE key >= 'process_end.' AND key < 'process_end/' AND CAST(value AS INTEGER) > 0"},
+    // Which event ended a block, freed or not. The process of a second block with one number is that of its thread.
+    {"life", "CREATE VIEW life AS\n"
+             "SELECT id, run_id, alloc_event, free_event, alloc_ns, free_requested_ns, free_ns, kind, device, stream,\n"
+             "       requested_bytes, reserved_bytes, address, thread, allocator_id, tag_id, scope_id,\n"
+             "       coalesce(free_event, (SELECT p.event_id FROM process_end p WHERE p.event_id > b.alloc_event AND\n"
+             "         p.process_id = iif(b.id > 0, (b.id >> 48) + 1, (SELECT t.process_id FROM thread t WHERE t.id = "
+             "b.thread)))) "
+             "AS end_event,\n"
+             "       coalesce(free_ns, (SELECT p.t_ns FROM process_end p WHERE p.event_id > b.alloc_event AND\n"
+             "         p.process_id = iif(b.id > 0, (b.id >> 48) + 1, (SELECT t.process_id FROM thread t WHERE t.id = "
+             "b.thread)))) "
+             "AS end_ns\n"
+             "FROM block b"},
     // What is alive when a span begins arrives together, one event before the first. Spans come first (CROSS JOIN keeps
     // the order): where none is asked for, no block is looked at.
     {"live_change",
@@ -335,11 +353,13 @@ static const tide__schema_item views[] = {
      "SELECT s.run_id, max(b.alloc_event, s.first_event - 1) AS event_id, max(b.alloc_ns, s.begin_ns) AS t_ns,\n"
      "       b.id AS block_id, b.kind, b.device, b.alloc_event >= s.first_event AS is_alloc, 0 AS is_free,\n"
      "       b.requested_bytes AS delta_bytes, b.reserved_bytes AS delta_reserved_bytes\n"
-     "FROM span s CROSS JOIN block b ON b.alloc_event <= s.last_event\n"
-     "                             AND (b.free_event IS NULL OR b.free_event >= s.first_event)\n"
+     "FROM span s CROSS JOIN life b ON b.alloc_event <= s.last_event\n"
+     "                            AND (b.end_event IS NULL OR b.end_event >= s.first_event)\n"
      "UNION ALL\n"
-     "SELECT s.run_id, b.free_event, b.free_ns, b.id, b.kind, b.device, 0, 1, -b.requested_bytes, -b.reserved_bytes\n"
-     "FROM span s CROSS JOIN block b ON b.free_event BETWEEN s.first_event AND s.last_event"},
+     "SELECT s.run_id, b.end_event, b.end_ns, b.id, b.kind, b.device, 0, b.free_event IS NOT NULL, "
+     "-b.requested_bytes,\n"
+     "       -b.reserved_bytes\n"
+     "FROM span s CROSS JOIN life b ON b.end_event BETWEEN s.first_event AND s.last_event"},
     // One window in each SELECT, and no GROUP BY over it: then SQLite computes only the runs that are asked for. So too
     // below.
     {"live_bytes", "CREATE VIEW live_bytes AS\n"
@@ -385,8 +405,8 @@ static const tide__schema_item views[] = {
      "WITH every AS (\n"
      "  SELECT kind, device, count(*) AS allocations, count(free_event) AS frees, sum(requested_bytes) AS "
      "requested_bytes,\n"
-     "         sum(iif(free_event IS NULL, requested_bytes, 0)) AS live_at_end_bytes\n"
-     "  FROM block GROUP BY kind, device),\n"
+     "         sum(iif(end_event IS NULL, requested_bytes, 0)) AS live_at_end_bytes\n"
+     "  FROM life GROUP BY kind, device),\n"
      "top AS (\n"
      "  SELECT s.kind, s.device, max(l.max_bytes) AS peak_bytes, max(l.max_reserved_bytes) AS peak_reserved_bytes\n"
      "  FROM leaf l JOIN series s ON s.id = l.series WHERE l.series > 0 GROUP BY l.series),\n"
@@ -415,8 +435,8 @@ static const tide__schema_item views[] = {
                "SELECT b.id AS block_id, b.run_id, coalesce(t.text, '') AS name, coalesce(sn.text, '') AS scope,\n"
                "       s.step, k.name AS kind, d.name AS device, b.stream, b.requested_bytes, b.reserved_bytes,\n"
                "       b.address, b.thread, a.text AS allocator, b.alloc_ns, b.free_requested_ns, b.free_ns,\n"
-               "       b.free_ns - b.alloc_ns AS lifetime_ns, b.alloc_event, b.free_event\n"
-               "FROM block b JOIN kind k ON k.id = b.kind JOIN device d ON d.id = b.device\n"
+               "       b.free_ns - b.alloc_ns AS lifetime_ns, b.alloc_event, b.free_event, b.end_event, b.end_ns\n"
+               "FROM life b JOIN kind k ON k.id = b.kind JOIN device d ON d.id = b.device\n"
                "LEFT JOIN name t ON t.id = b.tag_id LEFT JOIN name a ON a.id = b.allocator_id\n"
                "LEFT JOIN scope s ON s.id = b.scope_id LEFT JOIN name sn ON sn.id = s.name_id"},
     {"events",
@@ -433,7 +453,7 @@ static const tide__schema_item views[] = {
      "SELECT p.run_id, b.block_id, b.name, b.scope, b.step, b.kind, b.device, b.requested_bytes, b.reserved_bytes,\n"
      "       b.alloc_ns, b.free_ns\n"
      "FROM peak p JOIN blocks b ON b.alloc_event <= p.event_id\n"
-     "                         AND (b.free_event IS NULL OR b.free_event > p.event_id)"},
+     "                         AND (b.end_event IS NULL OR b.end_event > p.event_id)"},
     {"leaks", "CREATE VIEW leaks AS\n"
               "SELECT run_id, block_id, name, scope, step, kind, device, requested_bytes, alloc_ns, thread,\n"
               "       (SELECT coalesce(sum(n_lost), 0) > 0 FROM position) AS uncertain\n"
@@ -560,11 +580,11 @@ static const tide__schema_item views[] = {
      "AS step,\n"
      "       k.name AS kind, t.device, t.role, t.size_bytes, r.bytes, t.offset_bytes, x.thread, r.first_event AS "
      "begin_event,\n"
-     "       min(coalesce(r.end_event, i.idle_event, o.free_event),\n"
-     "           coalesce(o.free_event, r.end_event, i.idle_event)) AS end_event, r.begin_ns,\n"
-     "       min(coalesce(r.end_ns, i.idle_ns, o.free_ns), coalesce(o.free_ns, r.end_ns, i.idle_ns)) AS end_ns\n"
+     "       min(coalesce(r.end_event, i.idle_event, o.end_event),\n"
+     "           coalesce(o.end_event, r.end_event, i.idle_event)) AS end_event, r.begin_ns,\n"
+     "       min(coalesce(r.end_ns, i.idle_ns, o.end_ns), coalesce(o.end_ns, r.end_ns, i.idle_ns)) AS end_ns\n"
      "FROM executions x JOIN buffers u ON u.run_id = x.run_id AND u.block_id = x.buffer\n"
-     "JOIN plan_buffer f ON f.run_id = u.run_id AND f.buffer = u.buffer JOIN block o ON o.id = x.buffer\n"
+     "JOIN plan_buffer f ON f.run_id = u.run_id AND f.buffer = u.buffer JOIN life o ON o.id = x.buffer\n"
      "JOIN idle i ON i.run_id = x.run_id AND i.execution = x.execution\n"
      "JOIN ranges r ON r.run_id = x.run_id AND r.execution = x.execution\n"
      "JOIN plan_tensor t ON t.run_id = r.run_id AND t.idx = r.idx AND t.kind = f.kind AND t.device = f.device\n"
@@ -575,7 +595,7 @@ static const tide__schema_item views[] = {
      "WITH buffer AS (SELECT block_id FROM buffers)\n"
      "SELECT block_id, NULL AS execution, NULL AS idx, name, scope, step, kind, device, requested_bytes AS bytes, "
      "address,\n"
-     "       alloc_event AS begin_event, free_event AS end_event, alloc_ns AS begin_ns, free_ns AS end_ns\n"
+     "       alloc_event AS begin_event, end_event, alloc_ns AS begin_ns, end_ns\n"
      "FROM blocks WHERE block_id NOT IN buffer\n"
      "UNION ALL\n"
      "SELECT t.block_id, t.execution, t.idx, t.name, t.scope, t.step, t.kind, t.device, t.bytes, b.address + "
@@ -585,7 +605,7 @@ static const tide__schema_item views[] = {
      "UNION ALL\n"
      "SELECT block_id, NULL, NULL, 'unused in the buffer', scope, step, kind, device, requested_bytes, address, "
      "alloc_event,\n"
-     "       free_event, alloc_ns, free_ns\n"
+     "       end_event, alloc_ns, end_ns\n"
      "FROM blocks WHERE block_id IN buffer\n"
      "UNION ALL\n"
      "SELECT t.block_id, NULL, NULL, 'unused in the buffer', '', NULL, t.kind, t.device, -t.bytes, b.address,\n"
@@ -625,9 +645,15 @@ static const tide__schema_item views[] = {
      "  SELECT device, coalesce(allocator_id, 0), id, CASE WHEN op = 4 THEN reserved_bytes\n"
      "    WHEN lag(op) OVER (PARTITION BY device, block_id >> 48, address ORDER BY id) = 4 THEN -reserved_bytes\n"
      "    ELSE 0 END, 0 FROM event WHERE op IN (4, 5)\n"
+     "  UNION ALL SELECT device, coalesce(allocator_id, 0), end_id, -reserved_bytes, 0 FROM (\n"
+     "    SELECT s.device, s.allocator_id, s.reserved_bytes, s.op, p.event_id AS end_id,\n"
+     "           lead(s.op) OVER (PARTITION BY p.process_id, s.device, s.address ORDER BY s.id) AS next_op\n"
+     "    FROM process_end p JOIN event s ON s.op IN (4, 5) AND s.id < p.event_id\n"
+     "      AND (coalesce(s.block_id, 0) >> 48) + 1 = p.process_id)\n"
+     "  WHERE op = 4 AND next_op IS NOT 5\n"
      "  UNION ALL SELECT device, coalesce(allocator_id, 0), alloc_event, 0, reserved_bytes FROM block\n"
-     "  UNION ALL SELECT device, coalesce(allocator_id, 0), free_event, 0, -reserved_bytes FROM block\n"
-     "  WHERE free_event IS NOT NULL),\n"
+     "  UNION ALL SELECT device, coalesce(allocator_id, 0), end_event, 0, -reserved_bytes FROM life\n"
+     "  WHERE end_event IS NOT NULL),\n"
      "line(device, allocator_id, at, is_sample, segments, blocks) AS (\n"
      "  SELECT device, allocator_id, at, 0, segments, blocks FROM change\n"
      "  UNION ALL SELECT u.device, o.allocator_id, u.id, 1, 0, 0 FROM event u\n"

@@ -134,12 +134,12 @@ static tide_status fill_meta(const tide__sql *s, tide_error *err) {
 }
 
 static tide_status fill(const tide__sql *s, tide_error *err) {
-    char head[160];
+    char head[192];
     // The page size counts only before the first page is written; the ids only inside the database. What fails is
-    // removed, so that no journal is needed.
+    // removed, so that no journal is needed, and what is complete is synced before it is renamed.
     snprintf(head, sizeof head,
-             "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA application_id = %d; "
-             "PRAGMA user_version = %d; BEGIN",
+             "PRAGMA page_size = 8192; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; "
+             "PRAGMA application_id = %d; PRAGMA user_version = %d; BEGIN",
              (int)TIDE__TRACE_APPLICATION_ID, (int)TIDE__TRACE_VERSION);
     TIDE_TRY(tide__sql_exec(s, head, err));
     const tide__schema_item *tables, *views;
@@ -149,7 +149,10 @@ static tide_status fill(const tide__sql *s, tide_error *err) {
     TIDE_TRY(fill_ops(s, err));
     TIDE_TRY(fill_kinds(s, err));
     TIDE_TRY(fill_meta(s, err));
-    return tide__sql_exec(s, "INSERT INTO series(id) VALUES(0); COMMIT", err);
+    TIDE_TRY(tide__sql_exec(s, "INSERT INTO series(id) VALUES(0); COMMIT", err));
+    // Here this is one write; of the file that has its name it would take a journal, synced. Where no log is possible
+    // the store says so.
+    return tide__sql_exec(s, "PRAGMA journal_mode = WAL", err);
 }
 
 tide_status tide__store_fill(const char *file, const char *label, tide_error *err) {

@@ -39,7 +39,7 @@ function sweepOf(events) {
   return {t, bytes};
 }
 function valueAt(curve, t) { const k = upTo(curve.t, t); return k > 0 ? curve.bytes[k - 1] : 0; }
-function endOf(s, x, i) { return (x.open[i] ? Infinity : x.end[i]); }
+function endOf(s, x, i) { return (x.open[i] === 1 ? Infinity : x.end[i]); }
 /// Events of the tensors of a plan, an alias together with what it lies in: [t, change, that one].
 function tensorEvents(s, wants) {
   const it = s.items, groups = new Map(), events = [];

@@ -38,7 +38,7 @@ function bandGroups(s) {
   for (let i = 0; i < s.n; i++) {
     if (isTensor(s, i)) continue;
     put(i, s.items.begin[i], s.items.size_bytes[i]);
-    if (!s.items.open[i]) put(i, s.items.end[i], -s.items.size_bytes[i]);
+    if (s.items.open[i] !== 1) put(i, s.items.end[i], -s.items.size_bytes[i]);
   }
   for (const b of s.buffers) { unused.push([b.begin, b.size_bytes]); if (!b.open && b.end !== Infinity) unused.push([b.end, -b.size_bytes]); }
   return {list: [...groups.values()], unused};

@@ -13,7 +13,7 @@ function describe(s, i) {
   put('At most', boundOf(s, i));
   put('Came out as', cameOut(s, i));
   if (it.reserved_bytes[i] !== it.size_bytes[i]) put('Takes', inFull(it.reserved_bytes[i]));
-  put('Lives', 'from ' + timeWords(s, it.begin[i]) + (it.open[i] === 1 ? ', never freed' : ' up to ' + timeWords(s, it.end[i])));
+  put('Lives', 'from ' + timeWords(s, it.begin[i]) + (it.open[i] === 1 ? ', never freed' : ' up to ' + timeWords(s, it.end[i]) + (it.open[i] === 2 ? ', never freed: its process ended' : '')));
   if (it.place[i] !== null) put('Place', exact(it.place[i]) + (it.region[i] !== null ? ' in ' + s.regions[it.region[i]].label : ''));
   if (it.lies_in[i] !== null) put('Lies in', s.name(it.lies_in[i]));
   put('At the peak', aliveAt(s, i, s.peak.t) ? 'alive' : 'not alive');

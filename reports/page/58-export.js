@@ -4,7 +4,7 @@ function savedRows() {
   const s = here(), it = s.items, orNull = (v) => (v === '' ? null : v);
   return rows().flatMap((i) => (i === s.n ? s.weights : [i])).map((i) => ({
     name: s.name(i), owner: orNull(s.owner(i)), kind: orNull(s.kindOf(i)), role: orNull(s.roleOf(i)), size_bytes: it.size_bytes[i],
-    reserved_bytes: it.reserved_bytes[i], begin: it.begin[i] + s.zero, end: it.end[i] + s.zero, open_ended: it.open[i] === 1 ? 1 : 0,
+    reserved_bytes: it.reserved_bytes[i], begin: it.begin[i] + s.zero, end: it.end[i] + s.zero, open_ended: it.open[i] >= 1 ? 1 : 0,
     place: it.place[i], lies_in: it.lies_in[i] === null ? null : s.name(it.lies_in[i])}));
 }
 /// Times have the unit of the axis in their names, as in the CSV of `report`.

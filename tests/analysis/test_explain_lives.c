@@ -17,9 +17,9 @@ static void lives_of_blocks(void **state) {
     uint64_t event, bytes;
     for (size_t i = 0; i < h->n_blocks; i++) {
         const block *b = &h->blocks[i];
-        assert_tide_ok(tide_trace_free_event(t, b->id, b->alloc_event, &event, &err), &err);
+        assert_tide_ok(tide_trace_end_event(t, b->id, b->alloc_event, &event, &err), &err);
         assert_int_equal(event, b->free_event);
-        assert_tide_status(tide_trace_free_event(t, b->id, b->alloc_event + 1, &event, &err), TIDE_ERR_NOT_FOUND);
+        assert_tide_status(tide_trace_end_event(t, b->id, b->alloc_event + 1, &event, &err), TIDE_ERR_NOT_FOUND);
     }
     for (uint64_t first = 0; first <= h->n_events; first += 3) {
         for (uint64_t last = first; last <= h->n_events; last += 5) {

@@ -55,7 +55,7 @@ def all_taken(path):
         assert struct.unpack_from("<8sI", data) == (b"tidefeed", 3)
         (n_chunks,) = struct.unpack_from("<I", data, 192)
         for i in range(n_chunks):
-            offset, _, kind, _, _ = struct.unpack_from("<QQIIQ", data, 760 + 32 * i)
+            offset, _, kind, _, _ = struct.unpack_from("<QQIIQ", data, 768 + 32 * i)
             head, tail = struct.unpack_from("<Q", data, offset)[0], struct.unpack_from("<Q", data, offset + 64)[0]
             if kind == 2 and head != tail:
                 return False

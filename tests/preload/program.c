@@ -233,6 +233,63 @@ static void execs(char *self) {
     execl(self, self, "many", "8", (char *)NULL);
 }
 
+// ---- what children leave ----
+
+/// Each ends before the next one begins.
+static void leave_in_turn(int n, size_t bytes) {
+    for (int i = 0; i < n; i++) {
+        const pid_t pid = fork();
+        if (pid == 0) {
+            kept[0] = malloc(bytes);
+            exit(0);
+        }
+        wait_for(pid);
+    }
+}
+
+/// All are there before the first one ends. `then`, not 0: they end once there is a file "go" here (which "ready" asks
+/// for), and behind them the parent takes so much.
+static void leave_at_once(int n, size_t bytes, size_t then) {
+    int up[2], down[2];
+    char byte = 0;
+    if (pipe(up) != 0 || pipe(down) != 0) _exit(9);
+    for (int i = 0; i < n; i++) {
+        if (fork() != 0) continue;
+        kept[0] = malloc(bytes);
+        close(down[1]);
+        if (write(up[1], &byte, 1) != 1 || read(down[0], &byte, 1) != 0) _exit(9);
+        exit(0);
+    }
+    for (int i = 0; i < n; i++)
+        if (read(up[0], &byte, 1) != 1) _exit(9);
+    if (then != 0) close(open("ready", O_CREAT | O_WRONLY, 0600));
+    while (then != 0 && access("go", F_OK) != 0) usleep(10000);
+    close(down[1]);
+    for (int i = 0; i < n; i++) wait(NULL);
+    if (then == 0) return;
+    kept[0] = malloc(then);
+    free(kept[0]);
+}
+
+/// A child is killed, and some time later the parent takes as much as it had.
+static void leave_killed(size_t bytes) {
+    int up[2];
+    char byte = 0;
+    if (pipe(up) != 0) _exit(9);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        kept[0] = malloc(bytes);
+        if (write(up[1], &byte, 1) == 1) pause();
+        _exit(9);
+    }
+    if (read(up[0], &byte, 1) != 1) _exit(9);
+    kill(pid, SIGKILL);
+    wait_for(pid);
+    usleep(300000);
+    kept[0] = malloc(bytes);
+    free(kept[0]);
+}
+
 static void ends(const char *how, int n) {
     many(MARK, n);
     if (strcmp(how, "kill") == 0) kill(getpid(), SIGKILL);
@@ -276,6 +333,12 @@ int main(int argc, char **argv) {
     if (strcmp(what, "exec") == 0) execs(argv[0]);
     if (strcmp(what, "many") == 0) many(MARK, n);
     if (strcmp(what, "daemon") == 0) daemons();
+    if (argc > 5 && chdir(argv[5]) != 0) return 9;
+    const size_t bytes = argc > 3 ? strtoul(argv[3], NULL, 10) : MARK;
+    if (strcmp(what, "keep") == 0) kept[0] = malloc((size_t)n);
+    if (strcmp(what, "leave_in_turn") == 0) leave_in_turn(n, bytes);
+    if (strcmp(what, "leave_at_once") == 0) leave_at_once(n, bytes, argc > 4 ? strtoul(argv[4], NULL, 10) : 0);
+    if (strcmp(what, "leave_killed") == 0) leave_killed((size_t)n);
     if (strcmp(what, "chroot") == 0 || strcmp(what, "nobody") == 0) elsewhere(what);
     return 0;
 }

@@ -8,6 +8,10 @@
 //
 //     pid allocs frees requested freed peak
 //
+// With $SHADOW_LOG each change is a record of that file too, in the order in which they happened in all processes: how
+// many bytes come or go, the process, and what it is (below). Ends of processes are there as well: what a process says
+// at its end or before exec, and what its parent hears of it.
+//
 // A small block that is freed is the next one that is given out, to whatever thread asks: the C library keeps it for
 // the thread that freed it, where no order of two threads could ever be wrong.
 //
@@ -21,6 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -48,6 +54,32 @@ static void begin(void) {
     while (atomic_flag_test_and_set(&lock)) continue;
 }
 static void end(void) { atomic_flag_clear(&lock); }
+
+// ---- the log ----
+
+enum { CHANGES, ENDS, WAS_WAITED_FOR, EXECS, EXEC_FAILED };
+typedef struct record {
+    int64_t bytes;
+    int32_t pid, what;
+} record;
+
+/// Whose memory it is: a child of vfork has ours. 0: not known yet.
+static pid_t owner;
+static pid_t self(void) { return owner != 0 ? owner : getpid(); }
+
+static void note(int what, long pid, int64_t bytes) {
+    static int fd = -1, is_tried;
+    if (!is_tried) {
+        const char *path = getenv("SHADOW_LOG");
+        is_tried = 1;
+        if (path != NULL) fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    }
+    if (fd < 0) return;
+    const int saved = errno;
+    const record r = {bytes, (int32_t)pid, what};
+    if (write(fd, &r, sizeof r) != sizeof r) abort();
+    errno = saved;
+}
 
 // ---- small blocks that were freed ----
 
@@ -99,6 +131,7 @@ static void *give(size_t align, size_t bytes) {
     counts.requested += bytes;
     counts.live += bytes;
     if (counts.live > counts.peak) counts.peak = counts.live;
+    note(CHANGES, self(), (int64_t)bytes);
     end();
     return block;
 }
@@ -115,6 +148,7 @@ static void take(void *block) {
         counts.frees++;
         counts.freed += h->bytes;
         counts.live -= h->bytes;
+        note(CHANGES, self(), -(int64_t)h->bytes);
     }
     end();
     if (!h->is_plain || !keep_freed(h->base, h->bytes)) __libc_free(h->base);
@@ -153,6 +187,7 @@ EXPORT void *realloc(void *block, size_t bytes) {
         counts.frees++;
         counts.freed += old;
         counts.live -= old;
+        note(CHANGES, self(), -(int64_t)old);
     }
     end();
     void *fresh = give(0, bytes);
@@ -162,6 +197,7 @@ EXPORT void *realloc(void *block, size_t bytes) {
             counts.allocs++;
             counts.requested += old;
             counts.live += old;
+            note(CHANGES, self(), (int64_t)old);
         }
         end();
         return NULL;
@@ -188,10 +224,14 @@ static void child(void) {
     memset(&counts, 0, sizeof counts);
     generation++;
     memset(freed, 0, sizeof freed);
+    owner = getpid();
     atomic_flag_clear(&lock);
 }
 
-__attribute__((constructor)) static void at_begin(void) { pthread_atfork(begin, end, child); }
+__attribute__((constructor)) static void at_begin(void) {
+    owner = getpid();
+    pthread_atfork(begin, end, child);
+}
 
 static void say(void) {
     const char *path = getenv("SHADOW_FILE");
@@ -203,4 +243,49 @@ static void say(void) {
     if (fd >= 0 && write(fd, line, (size_t)n) == n) close(fd);
 }
 
-__attribute__((destructor)) static void at_end(void) { say(); }
+__attribute__((destructor)) static void at_end(void) {
+    say();
+    note(ENDS, getpid(), 0);
+}
+
+// ---- ends of processes ----
+
+static void *next(const char *name) { return dlsym(RTLD_NEXT, name); }
+
+#define REPLACE(name, ...)                                                                                             \
+    __typeof__(name) *real;                                                                                            \
+    void *address = next(#name);                                                                                       \
+    memcpy(&real, &address, sizeof real);                                                                              \
+    const int is_ours = getpid() == owner;                                                                             \
+    if (is_ours) note(EXECS, owner, 0);                                                                                \
+    const int result = real(__VA_ARGS__);                                                                              \
+    if (is_ours) note(EXEC_FAILED, owner, 0);                                                                          \
+    return result
+
+EXPORT int execve(const char *path, char *const argv[], char *const envp[]) { REPLACE(execve, path, argv, envp); }
+EXPORT int execv(const char *path, char *const argv[]) { REPLACE(execv, path, argv); }
+EXPORT int execvp(const char *file, char *const argv[]) { REPLACE(execvp, file, argv); }
+
+static pid_t heard(pid_t pid, const int *how) {
+    if (pid > 0 && (how == NULL || WIFEXITED(*how) || WIFSIGNALED(*how))) note(WAS_WAITED_FOR, pid, 0);
+    return pid;
+}
+
+EXPORT pid_t waitpid(pid_t pid, int *how, int options) {
+    pid_t (*real)(pid_t, int *, int);
+    void *address = next("waitpid");
+    memcpy(&real, &address, sizeof real);
+    return heard(real(pid, how, options), how);
+}
+EXPORT pid_t wait3(int *how, int options, struct rusage *usage) {
+    pid_t (*real)(int *, int, struct rusage *);
+    void *address = next("wait3");
+    memcpy(&real, &address, sizeof real);
+    return heard(real(how, options, usage), how);
+}
+EXPORT pid_t wait4(pid_t pid, int *how, int options, struct rusage *usage) {
+    pid_t (*real)(pid_t, int *, int, struct rusage *);
+    void *address = next("wait4");
+    memcpy(&real, &address, sizeof real);
+    return heard(real(pid, how, options, usage), how);
+}

@@ -21,6 +21,8 @@ typedef struct program {
     unsigned lies;                             ///< of 1000 events, so many contradict others
     unsigned scopes;                           ///< of 1000 events, so many are of scopes
     unsigned discards;                         ///< of 1000 events, so many end a range of blocks
+    unsigned ends;                             ///< of 1000 events, so many end a process
+    int64_t n_processes;                       ///< that ended; two others go on
     bool requests;                             ///< frees are requested first, some never complete
     size_t n_live;
     tide__event live[PROGRAM_MAX_LIVE]; ///< allocs; op FREE_REQUESTED once that was asked for
@@ -29,10 +31,15 @@ typedef struct program {
 static inline int64_t program_below(program *p, uint64_t n) { return (int64_t)tide_rng_below(&p->rng, n); }
 static inline int64_t program_one_of(program *p, int n) { return 1 + program_below(p, n > 0 ? (uint64_t)n : 1); }
 
+/// What the numbers of the next block count from: with `ends` it is one of two processes'.
+static inline int64_t program_base(program *p) {
+    return p->ends > 0 ? (p->n_processes + program_below(p, 2)) << TIDE__BLOCK_ID_BITS : 0;
+}
+
 static inline tide__event program_alloc(program *p) {
     const int64_t bytes = program_below(p, 5) == 0 ? program_below(p, INT64_C(1) << 32) : program_below(p, 4096);
     tide__event e = {.op = TIDE_MEM_ALLOC,
-                     .block_id = ++p->n_blocks,
+                     .block_id = program_base(p) + ++p->n_blocks,
                      .kind = (uint8_t)(program_one_of(p, p->n_kinds) - 1),
                      .device = (int16_t)program_one_of(p, p->n_devices),
                      .requested_bytes = bytes,
@@ -70,6 +77,20 @@ static inline tide__event program_discard(program *p) {
     for (size_t i = 0; i < p->n_live;) {
         const tide__event *b = &p->live[i];
         if (b->device == e.device && b->block_id >= first && b->block_id < first + n) {
+            program_forget(p, i);
+        } else {
+            i++;
+        }
+    }
+    return e;
+}
+
+/// The older one of the two processes that go on.
+static inline tide__event program_end(program *p) {
+    const tide__event e = {
+        .op = TIDE__OP_PROCESS_END, .kind = TIDE__NO_KIND, .block_id = p->n_processes++ << TIDE__BLOCK_ID_BITS};
+    for (size_t i = 0; i < p->n_live;) {
+        if (p->live[i].block_id >> TIDE__BLOCK_ID_BITS == e.block_id >> TIDE__BLOCK_ID_BITS) {
             program_forget(p, i);
         } else {
             i++;
@@ -127,6 +148,8 @@ static inline tide__event program_next(program *p) {
         e = program_scope(p);
     } else if (dice < p->lies + p->scopes + p->discards) {
         e = program_discard(p);
+    } else if (dice < p->lies + p->scopes + p->discards + p->ends) {
+        e = program_end(p);
     } else if (p->n_live == 0 || (uint64_t)program_below(p, 2 * want) >= p->n_live) {
         e = program_alloc(p);
     } else {

@@ -34,7 +34,7 @@ static inline void check_set(const fixture *f, const tide_live_set *s, int64_t b
     size_t n = 0;
     for (size_t i = 0; i < f->h.n_blocks; i++) {
         const h_block *b = &f->h.blocks[i];
-        if (b->alloc.id > last || (b->free_event != 0 && b->free_event <= before)) continue;
+        if (b->alloc.id > last || (b->end_event != 0 && b->end_event <= before)) continue;
         n++;
         requested += (uint64_t)b->alloc.requested_bytes;
         reserved += (uint64_t)b->alloc.reserved_bytes;
@@ -264,7 +264,8 @@ static inline void check_events(fixture *f) {
             assert_int_equal(events[i].id, want->id);
             assert_int_equal(events[i].t_ns, want->t_ns);
             assert_string_equal(events[i].op, tide__op_name(want->op));
-            assert_int_equal(events[i].block_id, want->block_id);
+            assert_int_equal(events[i].block_id, tide__event_is_of_process(want) ? 0 : want->block_id);
+            if (tide__event_is_of_process(want)) assert_int_equal(events[i].process, h_process(want));
             assert_int_equal(events[i].requested_bytes, want->requested_bytes);
             assert_int_equal(events[i].address, want->address);
             assert_int_equal(events[i].thread, want->thread);
@@ -371,6 +372,8 @@ static inline void check_blocks(fixture *f) {
         assert_int_equal(blocks[i].alloc_ns, want->alloc.t_ns);
         assert_int_equal(blocks[i].requested_bytes, want->alloc.requested_bytes);
         assert_true(blocks[i].free_ns == (is_freed ? (uint64_t)want->free_ns : UINT64_MAX));
+        const bool is_gone = want->end_event != 0 && want->end_event <= (int64_t)f->h.n;
+        assert_true(blocks[i].end_ns == (is_gone ? (uint64_t)want->end_ns : UINT64_MAX));
     }
     assert_int_equal(n, n_seen);
     tide_trace_blocks_free(blocks, n);

@@ -7,6 +7,7 @@
 #define TIDE_TESTS_PROFILER_HISTORY_FIXTURE_H
 
 #include "profiler/store/finish.h"
+#include "profiler/store/process_ends.h"
 #include "tests/profiler/store_fixture.h"
 
 enum { H_DEVICES = 2, H_SERIES = H_DEVICES * TIDE_N_KINDS, H_MAX_LIVE = 400, H_TAGS = 5, H_SCOPES = 4 };
@@ -15,6 +16,7 @@ static const char *const h_devices[H_DEVICES] = {"cpu", "cuda:0"};
 typedef struct h_block {
     tide__event alloc;
     int64_t free_event, free_ns; ///< 0: never
+    int64_t end_event, end_ns;   ///< the same, or when its process ended
     int64_t requested_event;     ///< its free was requested; 0: not
 } h_block;
 
@@ -36,7 +38,8 @@ typedef struct history {
     tide_rng rng;
     // what a history is like
     unsigned stand_still; ///< of 16 events so many have the time of the one before
-    bool has_problems, has_discards;
+    bool has_problems, has_discards, has_ends;
+    int64_t n_ended;         ///< processes; two others go on
     bool frees_without_size; ///< as a tool that only sees pointers
 } history;
 
@@ -46,11 +49,17 @@ typedef enum h_form { H_ROWS, H_CHUNKS, H_MIXED } h_form;
 
 static inline int h_series(const tide__event *e) { return (e->device - 1) * TIDE_N_KINDS + e->kind; }
 
+static inline int64_t h_process(const tide__event *e) { return e->block_id >> TIDE__BLOCK_ID_BITS; }
+
 static inline void h_end(history *h, size_t live_i, const tide__event *e) {
     h_block *b = &h->blocks[h->live[live_i]];
     h->touches |= 1u << h_series(&b->alloc);
-    b->free_event = e->id;
-    b->free_ns = e->t_ns;
+    b->end_event = e->id;
+    b->end_ns = e->t_ns;
+    if (e->op != TIDE__OP_PROCESS_END) {
+        b->free_event = e->id;
+        b->free_ns = e->t_ns;
+    }
     h->now[h_series(&b->alloc)] -= b->alloc.requested_bytes;
     h->live[live_i] = h->live[--h->n_live];
 }
@@ -79,9 +88,13 @@ static inline void h_note(history *h, const tide__event *e) {
     } else if (e->op == TIDE_MEM_POOL_DISCARD) {
         for (size_t i = h->n_live; i-- > 0;) {
             const tide__event *a = &h->blocks[h->live[i]].alloc;
-            if (a->device == e->device && a->address >= e->address && a->address < e->address + e->reserved_bytes)
+            if (h_process(a) == h_process(e) && a->device == e->device && a->address >= e->address &&
+                a->address < e->address + e->reserved_bytes)
                 h_end(h, i, e);
         }
+    } else if (e->op == TIDE__OP_PROCESS_END) {
+        for (size_t i = h->n_live; i-- > 0;)
+            if (h_process(&h->blocks[h->live[i]].alloc) == h_process(e)) h_end(h, i, e);
     }
     assert_int_equal(tide_host_grow(&h->events, &h->cap, h->n + 1, sizeof *h->events), TIDE_OK);
     assert_int_equal(tide_host_grow(&h->bytes, &h->cap_bytes, h->n + 1, sizeof *h->bytes), TIDE_OK);
@@ -124,6 +137,13 @@ static inline int64_t h_event_at(const history *h, int64_t t_ns) {
     return id;
 }
 
+/// Blocks that were never freed, whether they live on or ended with their process.
+static inline size_t h_n_leaked(const history *h) {
+    size_t n = 0;
+    for (size_t i = 0; i < h->n_blocks; i++) n += h->blocks[i].free_event == 0;
+    return n;
+}
+
 static inline void h_deinit(history *h) {
     tide_host_free(h->events);
     tide_host_free(h->blocks);
@@ -139,8 +159,24 @@ static inline void h_put(history *h, writer *w, tide__event e) {
     e.t_ns = w->last_ns + (still && w->last_ns > 0 ? 0 : 1 + (int64_t)tide_rng_below(&h->rng, 40));
     e.run_id = h->run;
     if (e.thread == 0) e.thread = 1 + (int32_t)tide_rng_below(&h->rng, 3);
+    const size_t n_live = h->n_live;
+    const int64_t bytes = w->replay.series[0].live_bytes;
     h_note(h, &e);
     writer_put(w, e);
+    if (e.op != TIDE__OP_PROCESS_END) return;
+    tide_error err = TIDE_ERROR_INIT;
+    const tide__process_end end = {.process_id = h_process(&e) + 1,
+                                   .event = e.id,
+                                   .t_ns = e.t_ns,
+                                   .n_blocks = (int64_t)(n_live - h->n_live),
+                                   .bytes = bytes - w->replay.series[0].live_bytes};
+    writer_begin(w);
+    assert_tide_ok(tide__process_end_write(tide__store_sql(w->s), &end, &err), &err);
+}
+
+/// What the numbers of the next block count from: one of two processes'.
+static inline int64_t h_base(history *h) {
+    return h->has_ends ? (h->n_ended + (int64_t)tide_rng_below(&h->rng, 2)) << TIDE__BLOCK_ID_BITS : 0;
 }
 
 static inline tide__event h_alloc(history *h, int64_t id) {
@@ -169,7 +205,12 @@ static inline tide__event h_free(const history *h, size_t live_i, int op) {
 /// Something that no program may do, and the like.
 static inline void h_odd(history *h, writer *w) {
     tide__event e = h_alloc(h, h->n_ids + 1000000);
-    switch (tide_rng_below(&h->rng, 8)) {
+    switch (tide_rng_below(&h->rng, h->has_ends ? 9 : 8)) {
+    case 8: // the end of a process
+        if (tide_rng_below(&h->rng, 4) != 0) return;
+        e = (tide__event){
+            .op = TIDE__OP_PROCESS_END, .kind = TIDE__NO_KIND, .block_id = h->n_ended++ << TIDE__BLOCK_ID_BITS};
+        break;
     case 0: // freed without being live
         if (!h->has_problems) return;
         e.op = TIDE_MEM_FREE_COMPLETED;
@@ -182,6 +223,7 @@ static inline void h_odd(history *h, writer *w) {
         if (!h->has_discards) return;
         e = (tide__event){.op = TIDE_MEM_POOL_DISCARD,
                           .kind = TIDE__NO_KIND,
+                          .block_id = h_base(h),
                           .device = 1 + (int16_t)tide_rng_below(&h->rng, H_DEVICES),
                           .address = 0x10000 * (int64_t)tide_rng_below(&h->rng, 500),
                           .reserved_bytes = 0x10000 * 6};
@@ -209,7 +251,7 @@ static inline void h_step(history *h, writer *w, size_t want_live) {
     if (dice < 4) {
         h_odd(h, w);
     } else if (h->n_live < want_live / 2 + tide_rng_below(&h->rng, want_live) && h->n_live < H_MAX_LIVE - 1) {
-        h_put(h, w, h_alloc(h, ++h->n_ids));
+        h_put(h, w, h_alloc(h, h_base(h) + ++h->n_ids));
     } else if (h->n_live > 0) {
         const size_t at = (size_t)tide_rng_below(&h->rng, h->n_live);
         h_put(h, w, h_free(h, at, dice < 40 ? TIDE_MEM_FREE_REQUESTED : TIDE_MEM_FREE_COMPLETED));
@@ -237,6 +279,7 @@ static inline void h_begin(history *h, writer *w, const char *path, uint64_t see
     *h = (history){.rng = {seed * 77}, .stand_still = (unsigned)(seed % 3) * 6};
     h->has_problems = seed % 2 == 1;
     h->has_discards = seed % 3 == 1;
+    h->has_ends = seed % 4 == 2;
     h->frees_without_size = seed % 5 == 4;
     assert_tide_ok(tide__store_create(path, &err), &err);
     writer_open(w, path);

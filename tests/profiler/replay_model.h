@@ -16,6 +16,7 @@ typedef struct model {
     int64_t bytes[MODEL_DEVICES][TIDE_N_KINDS], reserved[MODEL_DEVICES][TIDE_N_KINDS];
     int64_t n_allocs[MODEL_DEVICES][TIDE_N_KINDS], n_frees[MODEL_DEVICES][TIDE_N_KINDS];
     int64_t requested[MODEL_DEVICES][TIDE_N_KINDS], freed[MODEL_DEVICES][TIDE_N_KINDS];
+    int64_t left[MODEL_DEVICES][TIDE_N_KINDS];
     int64_t sum, sum_reserved, n_problems;
     tide__live_block gone[MODEL_MAX]; ///< [n_gone] that the last event ended
     size_t n_gone;
@@ -38,6 +39,15 @@ static inline void model_end(model *m, size_t i) {
     m->n_frees[b.device][b.kind]++;
     memmove(&m->live[i], &m->live[i + 1], (m->n - i - 1) * sizeof m->live[0]);
     m->n--;
+}
+
+/// It goes, and nobody has freed it.
+static inline void model_leave(model *m, size_t i) {
+    const tide__live_block b = m->live[i];
+    model_end(m, i);
+    m->freed[b.device][b.kind] -= b.requested_bytes;
+    m->n_frees[b.device][b.kind]--;
+    m->left[b.device][b.kind] += b.requested_bytes;
 }
 
 static inline bool passes(int64_t a, int64_t b) { return a > INT64_MAX - b; }
@@ -101,9 +111,15 @@ static inline tide__problem model_apply(model *m, const tide__event *e) {
     if (e->op == TIDE_MEM_POOL_DISCARD) {
         for (size_t i = m->n; i-- > 0;) {
             const tide__live_block *b = &m->live[i];
-            if (b->device == e->device && b->address >= e->address && b->address < e->address + e->reserved_bytes)
+            const bool is_of_it = b->block_id >> TIDE__BLOCK_ID_BITS == e->block_id >> TIDE__BLOCK_ID_BITS;
+            if (is_of_it && b->device == e->device && b->address >= e->address &&
+                b->address < e->address + e->reserved_bytes)
                 model_end(m, i);
         }
+    }
+    if (e->op == TIDE__OP_PROCESS_END) {
+        for (size_t i = m->n; i-- > 0;)
+            if (m->live[i].block_id >> TIDE__BLOCK_ID_BITS == e->block_id >> TIDE__BLOCK_ID_BITS) model_leave(m, i);
     }
     m->n_problems += problem != TIDE__PROBLEM_NONE;
     return problem;

@@ -254,7 +254,7 @@ static void test_what_no_event_can_be_is_refused(void **state) {
         {15, 0x80},                                   // an id below 0
         {20, 1},    {20, 255},                        // undefined shapes
         {21, 0xa5},                                   // more than a shape has
-        {22, 0},    {22, 11},   {22, 15},   {22, 19}, // operations that are none
+        {22, 0},    {22, 11},   {22, 15},   {22, 20}, // operations that are none
         {22, 255},  {23, 0},    {23, 0x80},           // an alloc without a device, a number that does not end
         {25, 1},    {25, 255},                        // undefined forms
         {26, 9},    {26, 0x91},                       // nine bytes of time, of a reference

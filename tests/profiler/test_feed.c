@@ -497,7 +497,8 @@ static void ops_of_a_trace_have_names(void **state) {
     assert_string_equal(tide__op_name(TIDE__OP_SCOPE_ENTER), "scope_enter");
     assert_string_equal(tide__op_name(TIDE__OP_SCOPE_LEAVE), "scope_leave");
     assert_string_equal(tide__op_name(TIDE__OP_GAP), "gap");
-    static const int none[] = {-1, 0, 11, 15, 19, TIDE__SLOT_THREAD};
+    assert_string_equal(tide__op_name(TIDE__OP_PROCESS_END), "process_end");
+    static const int none[] = {-1, 0, 11, 15, 20, TIDE__SLOT_THREAD};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) assert_null(tide__op_name(none[i]));
 }
 

@@ -34,7 +34,7 @@ static void test_a_new_trace_is_one_whole_file(void **state) {
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide_read_file(d.file, 0, &head, &len, &err), &err);
     assert_true(tide_trace_recognise(head, len));
-    const unsigned char want[] = {0x20, 0x00, 1, 1}; // pages of 8192 bytes, written and read with a rollback journal
+    const unsigned char want[] = {0x20, 0x00, 2, 2}; // pages of 8192 bytes, written and read with a log
     assert_memory_equal(head + 16, want, sizeof want);
     assert_int_equal(head[63], TIDE_TRACE_VERSION);
     tide_host_free(head);
@@ -42,7 +42,8 @@ static void test_a_new_trace_is_one_whole_file(void **state) {
     assert_sql(d.file, "SELECT value FROM meta WHERE key IN ('schema', 'version', 'state') ORDER BY key",
                "tidemark.trace\nrecording\n1\n");
     assert_sql(d.file, "SELECT id, name FROM op WHERE id >= 7",
-               "7|pool_discard\n8|snapshot\n9|device_usage\n10|sized\n16|scope_enter\n17|scope_leave\n18|gap\n");
+               "7|pool_discard\n8|snapshot\n9|device_usage\n10|sized\n16|scope_enter\n17|scope_leave\n18|gap\n"
+               "19|process_end\n");
     assert_sql(d.file, "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE '%STRICT%'", "0\n");
     assert_sql(d.file, "SELECT * FROM series", "0||\n");
     tmp_dir_remove(&d);

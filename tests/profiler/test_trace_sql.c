@@ -27,6 +27,29 @@ static void refused(tide_trace *t, const char *query, const char *words) {
     tide_text_deinit(&out);
 }
 
+static void test_values_of_meta_as_lines(void **state) {
+    (void)state;
+    tmp_dir d;
+    tmp_dir_make(&d);
+    history h;
+    h_record(&h, d.file, 2, 100, H_ROWS);
+    sql_exec(d.file,
+             "INSERT INTO meta VALUES('tool.2', 'second'), ('tool.1', 'first' || char(10) || 'of' || char(9) || "
+             "'them'), ('tool.', ''), ('tool', 'not this'), ('tool%3', 'nor this')");
+    tide_trace *t = open_trace(d.file);
+    tide_text out = {0};
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_trace_meta_lines(t, "tool.", &out, &err), &err);
+    assert_string_equal(tide_text_str(&out), "\nfirst?of?them\nsecond\n");
+    assert_tide_ok(tide_trace_meta_lines(t, "none.", &out, &err), &err);
+    assert_tide_ok(tide_trace_meta_lines(t, "tool%", &out, &err), &err); // appended
+    assert_string_equal(tide_text_str(&out), "\nfirst?of?them\nsecond\nnor this\n");
+    tide_text_deinit(&out);
+    tide_trace_close(t);
+    h_deinit(&h);
+    tmp_dir_remove(&d);
+}
+
 static void test_rows_as_text(void **state) {
     (void)state;
     tmp_dir d;
@@ -187,6 +210,7 @@ static void test_views_of_the_file_are_not_used(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         tide_unit_test(test_rows_as_text),
+        tide_unit_test(test_values_of_meta_as_lines),
         tide_unit_test(test_views),
         tide_unit_test(test_nothing_but_reading),
         tide_unit_test(test_views_of_the_file_are_not_used),

@@ -48,7 +48,7 @@ static void add_life(fields *f, const tide_tui_scene *s) {
         add(f, "life", "from %s, never freed", a);
     } else {
         tide_tui_format_time(s->a, item->end, b, sizeof b);
-        add(f, "life", "%s to %s", a, b);
+        add(f, "life", item->is_left ? "%s to %s, never freed: its process ended" : "%s to %s", a, b);
         add(f, "lasts", "%s", span);
     }
 }

@@ -285,7 +285,7 @@ static void release_count(void *ctx) {
 static void count_item(const tide_items *items, uint32_t i, count *c) {
     const tide_item_shape *shape = tide_items_shape(items, i);
     const uint64_t bytes = shape->alias == TIDE_ALIAS_NONE ? shape->size_bytes : 0;
-    const bool ends = !tide_items_is_open_ended(items, i);
+    const bool ends = !tide_items_is_never_freed(items, i);
     const bool is_born = tide_items_begin(items, i) >= c->begin && tide_items_begin(items, i) < c->end;
     const bool dies = ends && tide_items_end(items, i) >= c->begin && tide_items_end(items, i) < c->end;
     if (is_born) {

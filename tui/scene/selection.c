@@ -143,10 +143,11 @@ static void why_of_trace(tide__frame *f, const tide_item_facts *s) {
         snprintf(why, room, "not there yet: made at %s", tide_tui_format_time(a, s->begin, at, sizeof at));
     } else if (s->open_ended) {
         snprintf(why, room, a->is_recording ? "alive: not freed so far" : "alive: never freed in this trace");
-    } else if (t >= s->end && s->end > s->begin) {
-        snprintf(why, room, "gone: freed at %s", tide_tui_format_time(a, s->end, at, sizeof at));
     } else {
-        snprintf(why, room, "alive: freed at %s", tide_tui_format_time(a, s->end, at, sizeof at));
+        const bool is_gone = t >= s->end && s->end > s->begin;
+        snprintf(why, room, "%s: %s at %s", is_gone ? "gone" : "alive",
+                 s->is_left ? "never freed, its process ended" : "freed",
+                 tide_tui_format_time(a, s->end, at, sizeof at));
     }
 }
 

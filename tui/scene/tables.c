@@ -40,12 +40,17 @@ static const tide_items *items_of(const tide_table *t) { return tide_subject_ite
         "id", "number", COUNT, TIDE_AT(type, id)                                                                       \
     }
 
+static void gantt_never_freed(const void *row, tide_cell *v) {
+    const tide_item_facts *x = row;
+    tide_cell_count(v, x->open_ended || x->is_left);
+}
+
 static const tide_column gantt_columns[] = {
     ITEM_COLUMNS(tide_item_facts),
     {"place_bytes", "at", ADDRESS, TIDE_AT(tide_item_facts, place)},
     {"begin", "begins", TIME, TIDE_AT(tide_item_facts, begin)},
     {"end", "ends", TIME, TIDE_AT(tide_item_facts, end)},
-    {"never_freed", "never freed", FLAG, TIDE_AT(tide_item_facts, open_ended)},
+    {"never_freed", "never freed", FLAG, .get = gantt_never_freed},
     {"persistent", "persistent", FLAG, TIDE_AT(tide_item_facts, shape.persistent)},
 };
 static const void *gantt_row(const tide_table *t, size_t i, void *room) {
@@ -216,6 +221,10 @@ static const void *details_row_at(const tide_table *t, size_t i, void *room) {
     return d;
 }
 
+static void details_never_freed(const void *row, tide_cell *v) {
+    gantt_never_freed(&((const details_row *)row)->item, v);
+}
+
 static const tide_column details_columns[] = {
     ITEM_COLUMNS(tide_item_facts), // the item stands first in the row
     {"role", "role", TEXT, TIDE_AT(details_row, role)},
@@ -226,7 +235,7 @@ static const tide_column details_columns[] = {
     {"pool", "pool", COUNT, TIDE_AT(details_row, pool)},
     {"begin", "begins", TIME, TIDE_AT(details_row, item.begin)},
     {"end", "ends", TIME, TIDE_AT(details_row, item.end)},
-    {"never_freed", "never freed", FLAG, TIDE_AT(details_row, item.open_ended)},
+    {"never_freed", "never freed", FLAG, .get = details_never_freed},
     {"persistent", "persistent", FLAG, TIDE_AT(details_row, item.shape.persistent)},
     {"alias", "alias", TEXT, TIDE_AT(details_row, alias)},
     {"alias_of", "lies in", TEXT, TIDE_AT(details_row, alias_of)},
