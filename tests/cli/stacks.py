@@ -154,6 +154,15 @@ class Told(Stacks):
         self.assertNotIn("at_once", self.groups(at="leaked"))
         self.assertEqual(self.groups(at="leaked"), self.groups(at="end"))
 
+    def test_operator_new_is_not_who_asked(self):
+        self.record(BUILT / "preload_operators")
+        found = self.groups(at="temporary")
+        operators = [name for name in found if name.startswith("operator new")]
+        self.assertGreater(len(operators), 0)
+        for name in operators:
+            self.assertEqual(found[name][0], 0)
+            self.assertGreater(found[name][1], 0)
+
     def test_a_child_of_fork(self):
         tree = self.told(OMIT, "tree")
         child = self.told(OMIT, "fork")
