@@ -3,6 +3,7 @@
 calls (tests/preload/calls.c), compiled in each way in which a caller is found."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -83,6 +84,30 @@ class Told(Stacks):
             texts = [text for text, in ask(self.path, "SELECT DISTINCT text FROM name WHERE text GLOB ?", f"{name} @ {source}:*")]
             found = {lines[int(text.rpartition(":")[2].split()[0]) - 1].strip() for text in texts}
             self.assertIn(inside, found, name)
+
+    @unittest.skipUnless(shutil.which("addr2line"), "binutils is not installed")
+    def test_names_are_those_that_another_reader_finds(self):
+        """Function, file and line of each address, and what it was inlined into, by addr2line."""
+        for program in PROGRAMS:
+            self.record(program, "tree", options=["--no-symbols"])
+            raw = {id: int(text.rpartition("+0x")[2], 16) for id, text in ask(self.path, "SELECT s.id, n.text FROM scope s JOIN name n ON "
+                   "n.id = s.name_id WHERE n.text GLOB ?", program.name + "+0x*")}
+            old = {id for id, in ask(self.path, "SELECT id FROM scope")}
+            self.ok("trace", self.path, "--symbols")
+            scopes = {id: (parent, text) for id, parent, text in
+                      ask(self.path, "SELECT s.id, s.parent_id, n.text FROM scope s JOIN name n ON n.id = s.name_id")}
+            self.assertGreater(len(raw), 20)
+            said = subprocess.run(["addr2line", "-aife", program, *map(hex, raw.values())], capture_output=True, text=True, check=True).stdout
+            answers = dict(zip(raw, (one.split("\n")[1:] for one in re.split(r"(?m)^0x", said)[1:])))
+            for id in raw:
+                address, said = raw[id], answers[id]
+                wanted = [f"{name} @ {os.path.normpath(place.split(' ')[0])} [{program.name}]" for name, place in zip(said[::2], said[1::2])]
+                found = [scopes[id][1]]
+                while scopes[id][0] is not None and scopes[id][0] not in old:
+                    id = scopes[id][0]
+                    found.append(scopes[id][1])
+                if "??" not in said[1]: # _start has a symbol alone
+                    self.assertEqual(found, wanted, hex(address))
 
     def test_inlined_functions_are_frames_between_their_callers(self):
         self.record(OMIT, "tree")
