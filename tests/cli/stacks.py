@@ -46,6 +46,8 @@ class Stacks(Case):
         self.assertGreater(len(told), 0)
         found = self.groups()
         self.assertEqual({name: found.get(name) for name in told}, told)
+        # Every allocation has its stack, and no free.
+        self.assertEqual(ask(self.path, "SELECT DISTINCT op = 3, scope_id IS NULL FROM event WHERE op IN (1, 3) AND (op = 3) <> (scope_id IS NULL)"), [])
         self.ok("trace", self.path, "--check")
 
     def counts(self, process=1):
@@ -181,6 +183,9 @@ class Told(Stacks):
 
     def test_operator_new_is_not_who_asked(self):
         self.record(BUILT / "preload_operators")
+        # What the C++ library takes before main, and before there is a feed.
+        early = ask(self.path, "SELECT DISTINCT scope_id IS NULL FROM event WHERE op = 1 AND requested_bytes = 72704")
+        self.assertIn(early, ([(0,)], []))
         found = self.groups(at="temporary")
         operators = [name for name in found if name.startswith("operator new")]
         self.assertGreater(len(operators), 0)
@@ -335,6 +340,16 @@ class Without(Stacks):
             sums.append(said.read_text().split()[1:5])
         self.assertEqual(sums[0], sums[1])
         self.assertEqual(sums[0], sums[2])
+
+    def test_a_process_without_room_for_stacks(self):
+        """A limit on addresses leaves no room for the table of stacks: every event is there, and those without a stack are counted."""
+        tree = self.record(OMIT, "tree").stdout
+        said = self.record("sh", "-c", f"ulimit -v 16000; exec {OMIT.resolve()} tree")
+        self.assertEqual(said.stdout, tree)
+        without, = ask(self.path, "SELECT count(*) FROM event WHERE op = 1 AND scope_id IS NULL AND block_id >> 48 = 1")[0]
+        self.assertGreater(without, 1000)
+        self.assertEqual(self.counts(2), [without, 0])
+        self.assertIn(f"{without} blocks are without their call stack", said.stderr)
 
     def test_no_stacks_where_none_were_asked_for(self):
         run("record", "--force", "-o", self.path, "--", OMIT, "tree", env={"TIDEMARK_STACKS": "16"})
