@@ -12,6 +12,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,8 +53,7 @@ static int find_depth(void) {
     if (n < 0 || n > TIDE_MAX_STACK_DEPTH) n = 0;
     if (n > 0) {
         preload_unwind_begin();
-        table = map(sizeof(entry) << TABLE_BITS);
-        if (table == NULL) n = 0;
+        table = map(sizeof(entry) << TABLE_BITS); // without it no stack has room, which is counted
     }
     atomic_store_explicit(&depth, (int)n, memory_order_release);
     errno = saved;
@@ -93,17 +93,27 @@ typedef struct known {
 
 static struct {
     atomic_flag lock; ///< for all below, and adding to the table
+    sigset_t held;    ///< mask of the thread that has it
     known known[MAX_MODULES];
     size_t n;
     _Atomic uint32_t generation;
     _Atomic bool may_differ; ///< the loader was at work since they were looked at
 } modules = {.lock = ATOMIC_FLAG_INIT};
 
+/// Signals are held back meanwhile: a handler that leaves by a jump would leave it taken.
 static void lock(void) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (atomic_flag_test_and_set_explicit(&modules.lock, memory_order_acquire)) sched_yield();
+    modules.held = before;
 }
 
-static void unlock(void) { atomic_flag_clear_explicit(&modules.lock, memory_order_release); }
+static void unlock(void) {
+    const sigset_t before = modules.held;
+    atomic_flag_clear_explicit(&modules.lock, memory_order_release);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
 
 typedef struct build_id {
     size_t n;
@@ -299,6 +309,7 @@ enum { NUMBER_BITS = 32 };
 
 /// 0: it is not known.
 static inline uint32_t find(hash h) {
+    if (__builtin_expect(table == NULL, 0)) return 0;
     for (unsigned i = 0; i < N_PROBES; i++) {
         const entry *e = &table[(h.a + i) & (((size_t)1 << TABLE_BITS) - 1)];
         const uint64_t second = atomic_load_explicit(&e->second, memory_order_acquire);
@@ -312,6 +323,7 @@ static inline uint32_t find(hash h) {
 
 /// With the lock. False: there is no room.
 static bool put(hash h, uint32_t number) {
+    if (table == NULL) return false;
     const uint64_t second = h.b >> NUMBER_BITS << NUMBER_BITS | number;
     for (unsigned i = 0; i < N_PROBES; i++) {
         entry *e = &table[(h.a + i) & (((size_t)1 << TABLE_BITS) - 1)];

@@ -40,8 +40,8 @@ bool preload_can_read(uint64_t address) {
     preload_pages *pages = &preload_self.pages;
     const uint64_t page = address >> PAGE_BITS;
     uint64_t *kept = &pages->known[page % PRELOAD_KNOWN_PAGES];
-    if (__builtin_expect(*kept == page, 1)) return true;
-    if (!ask_kernel(address)) return false;
+    if (__builtin_expect(*kept == page && page != 0, 1)) return true; // 0: nothing is kept there
+    if (page == 0 || !ask_kernel(address)) return false;
     *kept = page;
     return true;
 }

@@ -15,7 +15,10 @@ uint32_t tide__feed_module(tide__feed *f, const char *text) {
 uint32_t tide__feed_frame(tide__feed *f, uint32_t parent, uint32_t module, uint64_t address) {
     const tide__log_frame payload = {.parent_id = parent, .module_id = module, .address = address};
     // One too many is no matter: several threads may find room for the last one.
-    if (f->n_of[TIDE__LOG_FRAME] >= TIDE__FEED_MAX_FRAMES) return 0;
+    pthread_mutex_lock(&f->lock);
+    const bool is_full = f->n_of[TIDE__LOG_FRAME] >= TIDE__FEED_MAX_FRAMES;
+    pthread_mutex_unlock(&f->lock);
+    if (is_full) return 0;
     const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_FRAME, &payload, sizeof payload);
     return r != NULL ? r->id : 0;
 }

@@ -111,13 +111,20 @@ static uint32_t next_frame(const tide_trace *t, uint32_t id, frame *out) {
     for (uint32_t id = next_frame((t), (scope), &(f)); id != 0;                                                        \
          id = next_frame((t), (t)->names.scopes[id].parent, &(f)))
 
+/// Whether the function does nothing but allocate: who asked is the one that called it.
+static bool is_allocator(const frame *f) {
+    static const char name[] = "operator new";
+    return f->n_function > sizeof name - 1 && strncmp(f->function, name, sizeof name - 1) == 0 &&
+           (f->function[sizeof name - 1] == '(' || f->function[sizeof name - 1] == '[');
+}
+
 /// The frame that stands for the stack: the innermost line of Python of the program, else of a library, else the
-/// innermost frame.
+/// innermost frame, but operator new where another one called it.
 static frame leading(const tide_trace *t, uint32_t scope) {
     frame f, first = {0}, python = {0};
     size_t n;
     EACH_FRAME(t, scope, id, f) {
-        if (first.function == NULL) first = f;
+        if (first.function == NULL || is_allocator(&first)) first = f;
         if (!is_python(&f)) continue;
         if (python.function == NULL) python = f;
         if (library_of(&f, &n) == NULL) return f;

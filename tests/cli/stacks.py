@@ -3,6 +3,7 @@
 calls (tests/preload/calls.c), compiled in each way in which a caller is found."""
 import os
 import pathlib
+import re
 import shutil
 import signal
 import sqlite3
@@ -45,6 +46,8 @@ class Stacks(Case):
         self.assertGreater(len(told), 0)
         found = self.groups()
         self.assertEqual({name: found.get(name) for name in told}, told)
+        # Every allocation has its stack, and no free.
+        self.assertEqual(ask(self.path, "SELECT DISTINCT op = 3, scope_id IS NULL FROM event WHERE op IN (1, 3) AND (op = 3) <> (scope_id IS NULL)"), [])
         self.ok("trace", self.path, "--check")
 
     def counts(self, process=1):
@@ -83,6 +86,30 @@ class Told(Stacks):
             texts = [text for text, in ask(self.path, "SELECT DISTINCT text FROM name WHERE text GLOB ?", f"{name} @ {source}:*")]
             found = {lines[int(text.rpartition(":")[2].split()[0]) - 1].strip() for text in texts}
             self.assertIn(inside, found, name)
+
+    @unittest.skipUnless(shutil.which("addr2line"), "binutils is not installed")
+    def test_names_are_those_that_another_reader_finds(self):
+        """Function, file and line of each address, and what it was inlined into, by addr2line."""
+        for program in PROGRAMS:
+            self.record(program, "tree", options=["--no-symbols"])
+            raw = {id: int(text.rpartition("+0x")[2], 16) for id, text in ask(self.path, "SELECT s.id, n.text FROM scope s JOIN name n ON "
+                   "n.id = s.name_id WHERE n.text GLOB ?", program.name + "+0x*")}
+            old = {id for id, in ask(self.path, "SELECT id FROM scope")}
+            self.ok("trace", self.path, "--symbols")
+            scopes = {id: (parent, text) for id, parent, text in
+                      ask(self.path, "SELECT s.id, s.parent_id, n.text FROM scope s JOIN name n ON n.id = s.name_id")}
+            self.assertGreater(len(raw), 20)
+            said = subprocess.run(["addr2line", "-aife", program, *map(hex, raw.values())], capture_output=True, text=True, check=True).stdout
+            answers = dict(zip(raw, (one.split("\n")[1:] for one in re.split(r"(?m)^0x", said)[1:])))
+            for id in raw:
+                address, said = raw[id], answers[id]
+                wanted = [f"{name} @ {os.path.normpath(place.split(' ')[0])} [{program.name}]" for name, place in zip(said[::2], said[1::2])]
+                found = [scopes[id][1]]
+                while scopes[id][0] is not None and scopes[id][0] not in old:
+                    id = scopes[id][0]
+                    found.append(scopes[id][1])
+                if "??" not in said[1]: # _start has a symbol alone
+                    self.assertEqual(found, wanted, hex(address))
 
     def test_inlined_functions_are_frames_between_their_callers(self):
         self.record(OMIT, "tree")
@@ -153,6 +180,18 @@ class Told(Stacks):
             self.assertEqual(self.groups(at="temporary")["at_once"], told["at_once"], form)
         self.assertNotIn("at_once", self.groups(at="leaked"))
         self.assertEqual(self.groups(at="leaked"), self.groups(at="end"))
+
+    def test_operator_new_is_not_who_asked(self):
+        self.record(BUILT / "preload_operators")
+        # What the C++ library takes before main, and before there is a feed.
+        early = ask(self.path, "SELECT DISTINCT scope_id IS NULL FROM event WHERE op = 1 AND requested_bytes = 72704")
+        self.assertIn(early, ([(0,)], []))
+        found = self.groups(at="temporary")
+        operators = [name for name in found if name.startswith("operator new")]
+        self.assertGreater(len(operators), 0)
+        for name in operators:
+            self.assertEqual(found[name][0], 0)
+            self.assertGreater(found[name][1], 0)
 
     def test_a_child_of_fork(self):
         tree = self.told(OMIT, "tree")
@@ -301,6 +340,16 @@ class Without(Stacks):
             sums.append(said.read_text().split()[1:5])
         self.assertEqual(sums[0], sums[1])
         self.assertEqual(sums[0], sums[2])
+
+    def test_a_process_without_room_for_stacks(self):
+        """A limit on addresses leaves no room for the table of stacks: every event is there, and those without a stack are counted."""
+        tree = self.record(OMIT, "tree").stdout
+        said = self.record("sh", "-c", f"ulimit -v 16000; exec {OMIT.resolve()} tree")
+        self.assertEqual(said.stdout, tree)
+        without, = ask(self.path, "SELECT count(*) FROM event WHERE op = 1 AND scope_id IS NULL AND block_id >> 48 = 1")[0]
+        self.assertGreater(without, 1000)
+        self.assertEqual(self.counts(2), [without, 0])
+        self.assertIn(f"{without} blocks are without their call stack", said.stderr)
 
     def test_no_stacks_where_none_were_asked_for(self):
         run("record", "--force", "-o", self.path, "--", OMIT, "tree", env={"TIDEMARK_STACKS": "16"})
