@@ -48,15 +48,15 @@ typedef struct tide_pass_report {
     uint64_t given_bytes;    ///< lower bound without any pass
     uint64_t final_bytes;    ///< with all of them
     double work, extra_work; ///< multiply-adds (or elements moved) of the program as given, and what recompute adds
-    double allowed_share;    ///< of the work, that recompute might have added
+    double allowed_share;    ///< of the work, that recompute might have added, had it run
     tide_quantise_stats quantised; ///< what the program has of it, whichever passes ran
     bool recompute_is_cut;         ///< it ended at its own limit of steps, not for want of anything that helps
 } tide_pass_report;
 
 /**
  * Lifetimes of `program` after all passes that are on. The order pass and recompute change `program`, which must have
- * no other holder (tide_program_reorder). Never worse than without passes: one that would raise the lower bound is
- * undone. Deterministic.
+ * no other holder (tide_program_reorder). Recompute leaves programs with bodies of If, Loop or Scan alone. Never worse
+ * than without passes: one that would raise the lower bound is undone. Deterministic.
  *
  * @param report  may be NULL
  * @return as tide_liveness

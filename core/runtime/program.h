@@ -101,21 +101,22 @@ tide_status tide_program_build(tide_graph *graph, const tide_program_options *op
                                tide_error *err) TIDE_NODISCARD;
 /**
  * Run the steps in another order: step k is what was step order[k]. Before the program is shared. What a repeated node
- * makes is read from its last run before the reader, so readers may change from one run to the other.
+ * makes is read from its last run before the reader, so readers may change from one run to the other. Steps that open
+ * or close a body stay where they are, and others between the same two of them.
  *
  * @param order  [n_steps] a permutation
  * @return TIDE_ERR_INVALID, naming both nodes, when a step would run before one that makes what it reads, when it is no
- *         permutation, when a second run would stand before the first or have no reader, or when others hold
- *         the program; then nothing has changed
+ *         permutation, when a step would leave its body, when a second run would stand before the first or have no
+ *         reader, or when others hold the program; then nothing has changed
  */
 tide_status tide_program_reorder(tide_program *p, const uint32_t *order, tide_error *err) TIDE_NODISCARD;
 /**
  * Run the node of step `step` a second time, as a new step "<name>.again" before present step `before`; every reader
  * from there on reads what the second run makes. Before the program is shared.
  *
- * @return TIDE_ERR_INVALID when it has a graph output, when it has been repeated already or has no name of its own,
- * when two runs may differ (TIDE_OP_NO_FOLD), when no step reads it there or its inputs are not there; then nothing has
- * changed
+ * @return TIDE_ERR_INVALID when the program has bodies of If, Loop or Scan, when it has a graph output, when it has
+ * been repeated already or has no name of its own, when two runs may differ (TIDE_OP_NO_FOLD), when no step reads it
+ * there or its inputs are not there; then nothing has changed
  */
 tide_status tide_program_repeat(tide_program *p, uint32_t step, uint32_t before, tide_error *err) TIDE_NODISCARD;
 /// Bring the program into the order of `names` ([n], as lifetimes.step_names), after repeating the nodes in

@@ -11,6 +11,7 @@
 #include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "core/base/map.h"
+#include "core/graph/region.h"
 #include "core/runtime/runtime_internal.h"
 #include "core/runtime/value_operand.h"
 
@@ -474,6 +475,42 @@ static tide_status prepare_draft(draft *d, tide_error *err) {
     return d->n_again > 0 ? make_room(d, err) : TIDE_OK;
 }
 
+// A body is a stretch of the order, with places of its own to go on at. So the steps that open and close bodies stay at
+// their places, and the others between the same two of them.
+
+/// The stretch of each step's node [n_nodes]; a step that opens or closes a body is one by itself.
+static void number_stretches(const tide_program *p, uint32_t *stretch_of) {
+    uint32_t stretch = 0;
+    for (size_t i = 0; i < p->n_steps; i++) {
+        const bool is_control = tide_node_is_control(&p->graph->nodes[p->steps[i].node]);
+        stretch += is_control;
+        stretch_of[p->steps[i].node] = stretch;
+        stretch += is_control;
+    }
+}
+
+static tide_status check_stretches(const tide_program *p, const uint32_t *nodes, size_t n, tide_error *err) {
+    uint32_t *stretch_of;
+    TIDE_TRY(TIDE_NEW(&stretch_of, p->graph->n_nodes + 1, err, "to arrange %zu steps", n));
+    number_stretches(p, stretch_of);
+    size_t i = 0;
+    while (i < n && stretch_of[nodes[i]] == stretch_of[p->steps[i].node]) i++;
+    tide_host_free(stretch_of);
+    if (i == n) return TIDE_OK;
+    return TIDE_FAIL(err, TIDE_ERR_INVALID, "step %zu, node '%s', would stand in another body, or beyond one", i,
+                     p->graph->nodes[nodes[i]].name);
+}
+
+static tide_status check_bodies(const tide_program *p, const uint32_t *nodes, size_t n, size_t n_again,
+                                tide_error *err) {
+    if (p->graph->n_regions == 0) return TIDE_OK;
+    if (n_again > 0 || n != p->n_steps)
+        return TIDE_FAIL(err, TIDE_ERR_INVALID,
+                         "program '%s' has bodies of If, Loop or Scan: each of its steps stands there once",
+                         p->graph->name);
+    return check_stretches(p, nodes, n, err);
+}
+
 /**
  * Bring the program into the order of `nodes`, after adding a second run of each node in `again`. Every step then reads
  * what it reads from the last run before it. Second runs that the order leaves out are dropped: their nodes die.
@@ -490,15 +527,7 @@ static tide_status arrange(tide_program *p, const uint32_t *nodes, size_t n, con
                          p->graph->name);
     if (p->graph->n_nodes + n_again >= TIDE_NO_NODE - 1u)
         return TIDE_FAIL(err, TIDE_ERR_OVERFLOW, "more than 2^32 - 2 nodes");
-    if (p->graph->n_regions > 0) {
-        // A body is a stretch of the order, with places of its own to go on at: it stays as it is.
-        bool same = n == p->n_steps && n_again == 0;
-        for (size_t i = 0; same && i < n; i++) same = nodes[i] == p->steps[i].node;
-        return same ? TIDE_OK
-                    : TIDE_FAIL(err, TIDE_ERR_INVALID,
-                                "program '%s' has bodies of If, Loop or Scan: its steps stay as they are",
-                                p->graph->name);
-    }
+    TIDE_TRY(check_bodies(p, nodes, n, n_again, err));
     draft d = {.p = p, .order = nodes, .n = n, .again = again, .n_again = n_again};
     const tide_status st = prepare_draft(&d, err);
     if (st == TIDE_OK) {

@@ -9,6 +9,7 @@
 #include "core/base/assert.h"
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "core/graph/region.h"
 #include "core/ops/ops.h"
 #include "core/runtime/alias_facts.h"
 
@@ -337,6 +338,21 @@ static tide_status add_namesakes(reader *r, tide_error *err) {
     return st;
 }
 
+/// What opens or closes a body of an If, a Loop or a Scan stays behind all that stands before it, and before all that
+/// stands behind it: bodies are stretches of the order.
+static tide_status add_bodies(reader *r, tide_error *err) {
+    uint32_t begin = 0; // the last such step, or the first of all
+    if (r->graph->n_regions == 0) return TIDE_OK;
+    for (uint32_t at = 1; at < r->f->n_steps; at++) {
+        if (tide_node_is_control(node_at(r, at))) {
+            for (; begin < at; begin++) TIDE_TRY(tide__facts_add_pair(&r->f->after, at, begin, err));
+        } else if (tide_node_is_control(node_at(r, begin))) {
+            TIDE_TRY(tide__facts_add_pair(&r->f->after, at, begin, err));
+        }
+    }
+    return TIDE_OK;
+}
+
 // ---- entry points ----
 
 static tide_status add_step(reader *r, uint32_t at, tide_error *err) {
@@ -365,6 +381,7 @@ static tide_status read_program(reader *r, size_t n, tide_error *err) {
     for (uint32_t at = 0; at < n; at++) TIDE_TRY(add_step(r, at, err));
     merge_all(r);
     TIDE_TRY(add_twins(r, err));
+    TIDE_TRY(add_bodies(r, err));
     return add_namesakes(r, err);
 }
 

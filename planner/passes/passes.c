@@ -93,20 +93,20 @@ static tide_status run_recompute(pipeline *p, tide_lifetimes *lt, uint64_t *byte
     gain.after_bytes = *bytes;
     p->report.gains[TIDE_PASS_RECOMPUTE] = gain;
     p->report.extra_work = extra_work;
-    p->report.allowed_share = p->opt->recompute_share;
     p->report.recompute_is_cut = is_cut;
     return TIDE_OK;
 }
 
 static tide_status run(pipeline *p, tide_lifetimes *lt, tide_error *err) {
     uint64_t bytes;
-    const bool is_fixed = p->program->graph->n_regions > 0; // bodies are stretches of the order
+    const bool has_bodies = p->program->graph->n_regions > 0;
     TIDE_TRY(analyse(p, lt, &bytes, err));
     p->report.given_bytes = p->bare_bytes;
     tide_status st = tide__program_work(p->program, p->opt, NULL, &p->report.work, err);
-    if (st == TIDE_OK && !is_fixed && !p->opt->off[TIDE_PASS_ORDER]) st = run_order(p, lt, &bytes, err);
-    if (st == TIDE_OK && !is_fixed && p->opt->recompute_share > 0 && !p->opt->off[TIDE_PASS_RECOMPUTE])
-        st = run_recompute(p, lt, &bytes, err);
+    if (st == TIDE_OK && !p->opt->off[TIDE_PASS_ORDER]) st = run_order(p, lt, &bytes, err);
+    const bool wants_recompute = p->opt->recompute_share > 0 && !p->opt->off[TIDE_PASS_RECOMPUTE];
+    if (st == TIDE_OK && wants_recompute && !has_bodies) st = run_recompute(p, lt, &bytes, err);
+    if (wants_recompute) p->report.allowed_share = p->opt->recompute_share;
     if (st != TIDE_OK) tide_lifetimes_deinit(lt);
     TIDE_ASSERT(st != TIDE_OK || bytes <= p->report.given_bytes);
     p->report.final_bytes = bytes;

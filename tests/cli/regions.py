@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """If, Loop and Scan: random programs beside an interpreter of this file's own, and files that are wrong."""
+import json
 import os
 import random
 
@@ -351,6 +352,44 @@ class Files(Case):
         def root(name):
             return root(lies_in[name]) if lies_in[name] else name
         self.assertEqual([root(name) for name in ("m", "k", "t2", "d", "b")], ["y", "y", "z", "q", "q"])
+
+    def test_steps_of_a_body_are_run_in_another_order(self):
+        """Of four rows that are made and then added up one is there at a time: in the body, in front of it and behind it."""
+        def rows(prefix, of):
+            made = [node("Mul", [of, c], [f"{prefix}m{k}"], name=f"{prefix}Mul{k}") for k, c in enumerate(("one", "two", "five", "prime"))]
+            sums = [node("ReduceSum", [f"{prefix}m{k}"], [f"{prefix}s{k}"], name=f"{prefix}ReduceSum{k}", keepdims=1) for k in range(4)]
+            return [*made, *sums, node("Concat", [f"{prefix}s{k}" for k in range(4)], [f"{prefix}all"], name=f"{prefix}Concat", axis=0),
+                    node("ReduceSum", [f"{prefix}all"], [f"{prefix}sum"], name=f"{prefix}Sum", keepdims=1)]
+
+        types = [("i", INT64, []), ("go", BOOL, []), ("s", INT64, [1])]
+        body = Graph([*rows("b", "x"), node("Add", ["s", "bsum"], ["s2"]), node("Identity", ["go"], ["g"])], types, [("g",), ("s2",)])
+        after = [node("Mul", ["x", "y"], ["xy"], name="between"), *rows("c", "xy"), node("Add", ["asum", "csum"], ["z"], name="last")]
+        graph = Graph([*rows("a", "x"), node("Loop", ["n", "", "asum"], ["y"], name="L", body=body), *after],
+                      [("x", INT64, [300]), ("n", INT64, [])], [("z",)], initializers())
+        once = 105 * sum(range(300))  # 1 + 2 + 5 + 97
+        path, data = onnx.write_case(self.dir / "order", graph, [(INT64, [300], list(range(300))), (INT64, [], [3])],
+                                     [(INT64, [1], [once + once * (4 * once)])])
+        plan = self.dir / "plan.json"
+        self.ok("plan", path, "-o", plan)
+        doc = json.loads(plan.read_text())
+        peak, given = (d["plans"][0]["lower_bound_bytes"] for d in (doc, self.json("plan", path, "--no-order")))
+        self.assertLess(peak, given - 2 * 2400)
+        for more in ((), ("--no-order",)):
+            done = self.json("compare", path, "--reference", data, "--fill", "poison", "-n", 2, *more)
+            self.assertEqual({r["pass"] for r in done["outputs"]["reference"]}, {True})
+            self.assertTrue(done["outputs"]["bitwise_equal"])
+            self.assertEqual({k["difference_bytes"] for k in done["kinds"]}, {0})
+        self.ok("run", path, "--plan", plan, "--input-dir", data)
+        self.assertIn("Nothing is made twice: the model has bodies", self.ok("plan", path, "--allow-recompute", 30).stdout)
+        order = doc["order"]
+        for a, b in (("bMul0", "L"), ("aMul0", "bMul0"), ("bMul3", "cMul3")):
+            i, k = order.index(a), order.index(b)
+            changed = list(order)
+            changed[i], changed[k] = order[k], order[i]
+            bad = self.dir / "bad.json"
+            bad.write_text(json.dumps(doc | {"order": changed}))
+            with self.subTest(a=a, b=b):
+                self.refused(4, "run", path, "--plan", bad, says=["would stand in another body, or beyond one"])
 
     def test_a_branch_that_is_known(self):
         """Nothing is left of the If, and the branch that no run takes may be wrong."""
