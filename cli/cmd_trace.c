@@ -59,7 +59,7 @@ static const char help[] =
     "TIME: begin, end, peak, 50% (of the run), 12.5ms (from the begin of the trace), #17 (after event 17)\n"
     "exec:12 (the peak of the run's 13th execution; exec:12:begin, :end, :7 or :conv1: where that step begins)\n"
     "or the name of a mark, as warm: the runs' first turns are over.\n"
-    "leaked (what was never freed: the end) or temporary (all blocks that their thread freed at once, before it\n"
+    "leaked (what was never freed) or temporary (all blocks that their thread freed at once, before it\n"
     "allocated or freed anything else)\n"
     "In place of a plan's buffer stand the tensors that lie in it, and what of it none uses.\n"
     "Example: tidemark trace lenet.db --at peak --by kind\n";

@@ -84,8 +84,10 @@ static void print_instant(const instant *i) {
         snprintf(in_buffers, sizeof in_buffers, ", %zu tensor%s in plans' buffers", n_tensors,
                  n_tensors == 1 ? "" : "s");
     printf("%s: %zu block%s%s, %s requested, %s reserved\n",
-           i->moment.is_temporary ? "freed at once, all together" : "live", n, n == 1 ? "" : "s", in_buffers,
-           tide_format_bytes(i->live.requested_bytes, bytes, sizeof bytes),
+           i->moment.is_temporary ? "freed at once, all together"
+           : i->moment.is_leaked  ? "never freed, all together"
+                                  : "live",
+           n, n == 1 ? "" : "s", in_buffers, tide_format_bytes(i->live.requested_bytes, bytes, sizeof bytes),
            tide_format_bytes(i->live.reserved_bytes, reserved, sizeof reserved));
 }
 

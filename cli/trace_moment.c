@@ -208,6 +208,7 @@ tide_status cli_moment_of(tide_trace *t, const cli_span *span, const char *text,
     if (strcmp(text, "begin") == 0) return TIDE_OK;
     if (strcmp(text, "end") == 0 || strcmp(text, "leaked") == 0) {
         out->t_ns = span->end_ns;
+        out->is_leaked = text[0] == 'l';
     } else if (strcmp(text, "temporary") == 0) {
         out->t_ns = span->end_ns;
         out->from_ns = span->begin_ns;
@@ -248,8 +249,9 @@ char *cli_moment_place(const cli_moment *m, const cli_span *span, char *buf, siz
 
 tide_status cli_moment_live(tide_trace *t, const cli_moment *m, tide_live_set *out, tide_error *err) {
     if (m->is_temporary) return tide_trace_temporary(t, m->from_ns, m->t_ns, out, err);
-    TIDE_TRY(m->by_event ? tide_trace_live_set_after(t, m->event, out, err)
-                         : tide_trace_live_set(t, m->t_ns, out, err));
+    TIDE_TRY(m->is_leaked  ? tide_trace_never_freed(t, m->t_ns, out, err)
+             : m->by_event ? tide_trace_live_set_after(t, m->event, out, err)
+                           : tide_trace_live_set(t, m->t_ns, out, err));
     const tide_status st = tide_trace_expand_buffers(t, out, err);
     if (st != TIDE_OK) tide_live_set_deinit(out);
     return st;

@@ -32,6 +32,7 @@ typedef struct cli_moment {
     uint64_t t_ns, event;
     bool by_event;     ///< `event` says it, not the time: many events can share a nanosecond
     bool has_time;     ///< t_ns is known before the event is read
+    bool is_leaked;    ///< no moment: what was never freed until it
     bool is_temporary; ///< no moment: the temporary blocks from `from_ns` to it
     uint64_t from_ns;
 } cli_moment;
@@ -39,8 +40,9 @@ typedef struct cli_moment {
  * What people call a moment: of the span "peak" (the first highest), "begin", "end", "50%"; of the trace "12.5ms" from
  * its origin, "#123" (an event), "exec:12" (of the run's 13th execution its fullest moment; "exec:12:begin", ":end",
  * ":7" and ":conv1" where that step begins); or the name of a mark, the first one in the span ("mark:50%" when the name
- * looks like something else). "leaked" is the end: what is live there was never freed. "temporary" is no moment: all
- * blocks of the span that their thread freed at once. The one place that reads such words: `trace` and `diff` ask here.
+ * looks like something else). "leaked" is no moment: what was never freed until the end, also what processes had that
+ * ended before; nor is "temporary": all blocks of the span that their thread freed at once. The one place that reads
+ * such words: `trace` and `diff` ask here.
  *
  * @return TIDE_ERR_INVALID for what is none, with the marks that there are
  */

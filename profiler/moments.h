@@ -32,6 +32,10 @@ static inline bool tide_kind_is_among(int asked, int kind) {
 /// these blocks; a block number that was given twice is there twice. TIDE_ERR_INVALID when t1 < t0.
 tide_status tide_trace_alive_between(tide_trace *t, uint64_t t0, uint64_t t1, tide_live_set *out,
                                      tide_error *err) TIDE_NODISCARD;
+/// Blocks that are live at `t_ns`, and those that processes had when they ended before it: never freed. Sums are over
+/// all of them, though they were not live together. Of a thinned trace, processes that ended before its first event are
+/// not known. Costs a look at the trace for each process.
+tide_status tide_trace_never_freed(tide_trace *t, uint64_t t_ns, tide_live_set *out, tide_error *err) TIDE_NODISCARD;
 /// Temporary blocks of [t0, t1]: what their thread did next was to free them, before it allocated or freed anything
 /// else. Sums are over all of them, though they were not live together. Reads all events between.
 tide_status tide_trace_temporary(tide_trace *t, uint64_t t0, uint64_t t1, tide_live_set *out,

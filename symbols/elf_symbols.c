@@ -179,14 +179,37 @@ static const char *name_of(Dwarf_Die *die) {
     return NULL;
 }
 
+/// In place: a path from the root without ".", ".." and empty parts, so that one file has one name. Folders that are
+/// links are not followed: the machine that built the program may have been another one.
+static void remove_dots(char *path) {
+    char *out = path;
+    for (const char *at = path; *at != '\0';) {
+        while (*at == '/') at++;
+        const size_t n = strcspn(at, "/");
+        if (n == 2 && at[0] == '.' && at[1] == '.') {
+            while (out > path && *--out != '/') {
+            }
+        } else if (n > 0 && !(n == 1 && at[0] == '.')) {
+            *out++ = '/';
+            memmove(out, at, n);
+            out += n;
+        }
+        at += n;
+    }
+    if (out == path) *out++ = '/';
+    *out = '\0';
+}
+
 /// From the root, if the debug information says so. `room` holds what it is put together in.
 static const char *whole_path(const char *path, Dwarf_Die *unit, char *room, size_t bytes) {
     Dwarf_Attribute attribute;
-    if (path == NULL || path[0] == '/' || path[0] == '<') return path;
-    const char *folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+    if (path == NULL || path[0] == '<') return path;
+    const char *folder = path[0] == '/' ? "" : dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
     if (folder == NULL) return path;
-    const int n = snprintf(room, bytes, "%s/%s", folder, path);
-    return n > 0 && (size_t)n < bytes ? room : path;
+    const int n = snprintf(room, bytes, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", path);
+    if (n <= 0 || (size_t)n >= bytes) return path;
+    if (room[0] == '/') remove_dots(room);
+    return room;
 }
 
 static Dwarf_Word number_of(Dwarf_Die *die, unsigned name) {

@@ -128,6 +128,32 @@ tide_status tide_trace_live_set_after(tide_trace *t, uint64_t event_id, tide_liv
     return live_after(t, (int64_t)event_id, UINT64_MAX, out, err);
 }
 
+/// What the process had when it ended.
+static tide_status put_left(builder *b, tide_trace *t, const tide__process_end *end, tide_error *err) {
+    const tide__replay *r;
+    TIDE_TRY(tide__trace_state_after(t, end->event - 1, &r, err));
+    const tide__live_block *block;
+    for (size_t i = 0; (block = tide__replay_next(r, &i)) != NULL;)
+        if (tide__process_of_block(block->block_id) == end->process_id && put(b, block) != TIDE_OK)
+            return TIDE_NO_MEMORY(err, "for the live blocks of '%s'", t->path);
+    return TIDE_OK;
+}
+
+tide_status tide_trace_never_freed(tide_trace *t, uint64_t t_ns, tide_live_set *out, tide_error *err) {
+    int64_t last;
+    TIDE_TRY(tide__trace_event_at(t, t_ns, &last, err));
+    builder b = {.t = t, .set = {.trace = t, .t_ns = t_ns, .event_id = (uint64_t)last}};
+    tide_status st = TIDE_OK;
+    for (size_t i = 0; st == TIDE_OK && i < t->ends.n; i++) {
+        const tide__process_end *end = &t->ends.items[i];
+        if (end->event > t->first_event && end->event <= last) st = put_left(&b, t, end, err);
+    }
+    const tide__replay *r;
+    if (st == TIDE_OK) st = tide__trace_state_after(t, last, &r, err);
+    if (st == TIDE_OK && put_live(&b, r) != TIDE_OK) st = TIDE_NO_MEMORY(err, "for the live blocks of '%s'", t->path);
+    return finish(&b, st, out, err);
+}
+
 // ---- over a window ----
 
 static tide_status begin_window(void *ctx, const tide__replay *r) { return put_live(ctx, r); }

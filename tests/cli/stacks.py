@@ -206,7 +206,7 @@ class Told(Stacks):
                        f"{OMIT.resolve()} tree; echo $$ > {ready}; kill -9 $$")
         until(ready.exists)
         self.assertEqual(p.wait(), 137)
-        self.assertEqual(self.groups()["down"], [777, 777])
+        self.assertEqual(self.groups(at="leaked")["down"], [777, 777])
 
     def test_a_collector_that_is_killed(self):
         """The drain that goes on reads the log of the feed again, and calls files by the names that they have."""
@@ -219,8 +219,8 @@ class Told(Stacks):
         go.touch()
         until(lambda: not subprocess.run(["pgrep", "-f", str(go)], capture_output=True, text=True).stdout)
         self.ok("trace", self.path, "--symbols")
-        self.assertEqual(self.groups()["down"][0] % 777, 0)
-        self.assertGreaterEqual(self.groups()["down"][0], 777)
+        self.assertEqual(self.groups(at="leaked")["down"][0] % 777, 0)
+        self.assertGreaterEqual(self.groups(at="leaked")["down"][0], 777)
 
     def test_names_that_are_found_later(self):
         told = self.told(OMIT, "tree", options=["--no-symbols"])
