@@ -184,24 +184,31 @@ static bool take_action(options *o, const char *name, int code) {
     return true;
 }
 
+/// What excludes each other; NULL: the option is none of these.
+static const char *action_name(int c) {
+    switch (c) {
+    case OPT_CHECK:
+        return "--check";
+    case OPT_RECOVER:
+        return "--recover";
+    case OPT_EXPAND:
+        return "--expand";
+    case OPT_SYMBOLS:
+        return "--symbols";
+    case OPT_SQL:
+        return "--sql";
+    default:
+        return c == OPT_LANES ? "--lanes" : NULL;
+    }
+}
+
 /// One option. False after the message was printed.
 static bool take(options *o, int c) {
     const cli_command *cmd = &cli_command_trace;
     uint64_t n;
+    if (c == OPT_SQL) o->query = optarg;
+    if (action_name(c) != NULL) return take_action(o, action_name(c), c);
     switch (c) {
-    case OPT_CHECK:
-        return take_action(o, "--check", c);
-    case OPT_RECOVER:
-        return take_action(o, "--recover", c);
-    case OPT_EXPAND:
-        return take_action(o, "--expand", c);
-    case OPT_SYMBOLS:
-        return take_action(o, "--symbols", c);
-    case OPT_SQL:
-        o->query = optarg;
-        return take_action(o, "--sql", c);
-    case OPT_LANES:
-        return take_action(o, "--lanes", c);
     case OPT_COMPARE:
         o->view.other = optarg;
         return true;

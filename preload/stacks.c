@@ -28,7 +28,7 @@ enum { TABLE_BITS = 20, N_PROBES = 8, MAX_MODULES = 4096, MAX_BUILD_ID = 64, EAR
 // ---- whether ----
 
 enum { NOT_KNOWN = -1 };
-static _Atomic int depth = NOT_KNOWN;
+_Atomic int preload_stack_depth = NOT_KNOWN;
 
 /// Two words that are believed only together: of the hash, the number, and more of the hash.
 typedef struct entry {
@@ -44,7 +44,7 @@ static void *map(size_t bytes) {
 }
 
 /// The environment is there a little later than the first events.
-static int find_depth(void) {
+int preload_find_stack_depth(void) {
     static atomic_flag is_found = ATOMIC_FLAG_INIT;
     if (environ == NULL || atomic_flag_test_and_set(&is_found)) return 0;
     const int saved = errno;
@@ -55,17 +55,10 @@ static int find_depth(void) {
         preload_unwind_begin();
         table = map(sizeof(entry) << TABLE_BITS); // without it no stack has room, which is counted
     }
-    atomic_store_explicit(&depth, (int)n, memory_order_release);
+    atomic_store_explicit(&preload_stack_depth, (int)n, memory_order_release);
     errno = saved;
     return (int)n;
 }
-
-static int get_depth(void) {
-    const int n = atomic_load_explicit(&depth, memory_order_acquire);
-    return __builtin_expect(n != NOT_KNOWN, 1) ? n : find_depth();
-}
-
-bool preload_wants_stacks(void) { return get_depth() > 0; }
 
 // ---- what there was no room for ----
 
@@ -283,7 +276,8 @@ void preload_stack_forget(void) {
 void preload_stack_take(bool is_inside, preload_stack *out) {
     if (__builtin_expect(atomic_load_explicit(&modules.may_differ, memory_order_relaxed), 0) && !is_inside)
         look_at_modules();
-    preload_unwind((uint32_t)get_depth(), out);
+    const int depth = atomic_load_explicit(&preload_stack_depth, memory_order_relaxed);
+    preload_unwind(depth > 0 ? (uint32_t)depth : 0, out);
     if (out->n > 0) see_caller(out->calls[0]);
 }
 

@@ -15,8 +15,15 @@
 #include "preload/preload.h"
 #include "preload/unwind.h"
 
-/// Whether they are wanted: as the environment says, once that is there.
-bool preload_wants_stacks(void);
+/// Calls of a stack at most; 0: none are wanted, -1: the environment was not there yet.
+extern _Atomic int preload_stack_depth __attribute__((visibility("hidden")));
+/// The same, and not -1.
+int preload_find_stack_depth(void);
+/// Whether they are wanted. Every event asks.
+static inline bool preload_wants_stacks(void) {
+    const int depth = atomic_load_explicit(&preload_stack_depth, memory_order_acquire);
+    return __builtin_expect(depth != 0, 0) && (depth > 0 || preload_find_stack_depth() > 0);
+}
 /// Take the stack of what called this library. Any thread, any time, also in a signal handler. `is_inside`: the thread
 /// is inside of this library already, in a signal handler: nothing that takes a lock is done.
 void preload_stack_take(bool is_inside, preload_stack *out);

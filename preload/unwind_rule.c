@@ -259,10 +259,51 @@ static void recall(machine *m, reader *r) {
         m->now = m->remembered[--m->n_remembered];
 }
 
-/// Those whose number says it all (DW_CFA_... in comments).
-static void do_extended(machine *m, reader *r, uint8_t code) {
+/// Where a register of the caller's is (DW_CFA_... in comments). False: the instruction is another one.
+static bool do_register(machine *m, reader *r, uint8_t code) {
     const int64_t unit = m->f->data_unit;
     const reader none = {0};
+    uint64_t number;
+    switch (code) {
+    case 0x05: // offset_extended
+        number = take_uleb(r);
+        set_where(m, number, WHERE_BELOW, (int64_t)take_uleb(r) * unit, none);
+        return true;
+    case 0x11: // offset_extended_sf
+        number = take_uleb(r);
+        set_where(m, number, WHERE_BELOW, take_sleb(r) * unit, none);
+        return true;
+    case 0x06: // restore_extended
+        restore(m, take_uleb(r));
+        return true;
+    case 0x07: // undefined
+        set_where(m, take_uleb(r), WHERE_NOWHERE, 0, none);
+        return true;
+    case 0x08: // same_value
+        set_where(m, take_uleb(r), WHERE_SAME, 0, none);
+        return true;
+    case 0x09: // register
+    case 0x14: // val_offset
+    case 0x15: // val_offset_sf: no matter what the second one is
+        set_where(m, take_uleb(r), WHERE_OTHER, 0, none);
+        (void)take_uleb(r);
+        return true;
+    case 0x10: // expression
+        number = take_uleb(r);
+        set_where(m, number, WHERE_EXPRESSION, 0, take_block(r));
+        return true;
+    case 0x16: // val_expression
+        set_where(m, take_uleb(r), WHERE_OTHER, 0, none);
+        (void)take_block(r);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/// Where the frame begins; what concerns neither.
+static void do_frame(machine *m, reader *r, uint8_t code) {
+    const int64_t unit = m->f->data_unit;
     uint64_t number;
     switch (code) {
     case 0x00: // nop
@@ -271,25 +312,6 @@ static void do_extended(machine *m, reader *r, uint8_t code) {
     case 0x03:
     case 0x04:
         m->at += take(r, (size_t)1 << (code - 2)) * m->f->code_unit;
-        break;
-    case 0x05: // offset_extended
-        number = take_uleb(r);
-        set_where(m, number, WHERE_BELOW, (int64_t)take_uleb(r) * unit, none);
-        break;
-    case 0x06: // restore_extended
-        restore(m, take_uleb(r));
-        break;
-    case 0x07: // undefined
-        set_where(m, take_uleb(r), WHERE_NOWHERE, 0, none);
-        break;
-    case 0x08: // same_value
-        set_where(m, take_uleb(r), WHERE_SAME, 0, none);
-        break;
-    case 0x09: // register
-    case 0x14: // val_offset
-    case 0x15: // val_offset_sf: no matter what the second one is
-        set_where(m, take_uleb(r), WHERE_OTHER, 0, none);
-        (void)take_uleb(r);
         break;
     case 0x0a: // remember_state
         remember(m, r);
@@ -310,24 +332,12 @@ static void do_extended(machine *m, reader *r, uint8_t code) {
     case 0x0f: // def_cfa_expression
         m->now.expression = take_block(r);
         break;
-    case 0x10: // expression
-        number = take_uleb(r);
-        set_where(m, number, WHERE_EXPRESSION, 0, take_block(r));
-        break;
-    case 0x11: // offset_extended_sf
-        number = take_uleb(r);
-        set_where(m, number, WHERE_BELOW, take_sleb(r) * unit, none);
-        break;
     case 0x12: // def_cfa_sf
         number = take_uleb(r);
         set_frame(m, number, take_sleb(r) * unit);
         break;
     case 0x13: // def_cfa_offset_sf
         set_frame(m, m->now.base, take_sleb(r) * unit);
-        break;
-    case 0x16: // val_expression
-        set_where(m, take_uleb(r), WHERE_OTHER, 0, none);
-        (void)take_block(r);
         break;
     case 0x2e: // GNU_args_size
         (void)take_uleb(r);
@@ -347,8 +357,8 @@ static bool execute(machine *m, reader r, uint64_t address) {
             set_where(m, low, WHERE_BELOW, (int64_t)take_uleb(&r) * m->f->data_unit, (reader){0});
         else if (code >> 6 == 3) // restore
             restore(m, low);
-        else
-            do_extended(m, &r, code);
+        else if (!do_register(m, &r, code))
+            do_frame(m, &r, code);
     }
     return !r.is_bad;
 }
