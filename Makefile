@@ -78,6 +78,7 @@ bench:
 	@build/bench/bench/bench_allocators
 	@build/bench/bench/bench_planner
 	@build/bench/bench/bench_recorder
+	@python3 bench/bench_record.py build/bench/cli/tidemark build/bench/bench/bench_record_loop
 	@build/bench/bench/bench_tui
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
 	@python3 bench/bench_import.py build/bench/cli/tidemark 256
