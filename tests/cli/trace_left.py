@@ -52,7 +52,7 @@ def all_taken(path):
     """Whether every event that was handed over is in the trace: no ring has a head beyond its tail (profiler/feed/format.h)."""
     for feed in path.parent.glob(f"{path.name}.feed-*"):
         data = feed.read_bytes()
-        assert struct.unpack_from("<8sI", data) == (b"tidefeed", 2)
+        assert struct.unpack_from("<8sI", data) == (b"tidefeed", 3)
         (n_chunks,) = struct.unpack_from("<I", data, 192)
         for i in range(n_chunks):
             offset, _, kind, _, _ = struct.unpack_from("<QQIIQ", data, 760 + 32 * i)
