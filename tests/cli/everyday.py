@@ -323,7 +323,7 @@ def _(t, typed):
 def _(t, typed):
     if stacks(t):
         t.assertRegex(t.type(typed), r"(?m)^freed at once, all together: \d+ block")
-        t.assertRegex(t.type(typed.replace("temporary", "leaked")), r"(?m)^live: \d+ block")
+        t.assertRegex(t.type(typed.replace("temporary", "leaked")), r"(?m)^never freed, all together: \d+ block")
 
 
 @line("tidemark plan model.tflite")
