@@ -18,14 +18,16 @@
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_internal.h"
 
-/// Whether it is its process that has ended, not its recording alone.
-static bool is_of_process(const tide__feed_header *h) {
-    return atomic_load_explicit(&h->state, memory_order_acquire) != TIDE__FEED_CLOSED ||
-           atomic_load_explicit(&h->ending, memory_order_acquire) != TIDE__FEED_GOES_ON;
+/// Whether the process of the feed has ended, not its recording alone. One that has closed its feed to end has ended:
+/// it may still be there for a moment, and nothing more comes.
+static bool has_process_ended(const tide__drain_feed *f) {
+    if (atomic_load_explicit(&f->head->state, memory_order_acquire) == TIDE__FEED_CLOSED)
+        return atomic_load_explicit(&f->head->ending, memory_order_acquire) != TIDE__FEED_GOES_ON;
+    return tide__feed_reader_producer_has_gone(f->reader);
 }
 
 void tide__drain_see_end(const tide__drain *d, tide__drain_feed *f) {
-    if (f->has_gone || !is_of_process(f->head) || !tide__feed_reader_producer_has_gone(f->reader)) return;
+    if (f->has_gone || !has_process_ended(f)) return;
     f->has_gone = true;
     const int64_t now = d->opt.after_all || !f->clock.is_this_boot ? INT64_MAX : (int64_t)tide_now_ns();
     const uint32_t ending = atomic_load_explicit(&f->head->ending, memory_order_acquire);
@@ -38,8 +40,7 @@ void tide__drain_see_end(const tide__drain *d, tide__drain_feed *f) {
 bool tide__drain_misses_an_end(const tide__drain *d) {
     for (size_t i = 0; i < d->n_feeds; i++) {
         const tide__drain_feed *f = d->feeds[i];
-        if (!f->is_ended && !f->has_gone && is_of_process(f->head) && tide__feed_reader_producer_has_gone(f->reader))
-            return true;
+        if (!f->is_ended && !f->has_gone && has_process_ended(f)) return true;
     }
     return false;
 }

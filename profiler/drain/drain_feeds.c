@@ -395,8 +395,8 @@ tide_status tide__drain_look_at_feeds(tide__drain *d, tide_error *err) {
         for (size_t i = 0; i < d->n_feeds; i++) {
             tide__drain_feed *f = d->feeds[i];
             if (f->is_ended) continue;
-            tide__drain_see_end(d, f);
             f->is_alive = tide__feed_reader_producer_lives(f->reader);
+            tide__drain_see_end(d, f); // after it: of one that is not alive the end is known
             TIDE_TRY(read_heads(d, f, true, err));
         }
     } while (d->n_feeds > 1 && tide__drain_misses_an_end(d));

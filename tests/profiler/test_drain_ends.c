@@ -154,6 +154,26 @@ static void what_is_not_known_is_not_guessed(void **state) {
     }
 }
 
+/// A feed is closed some moments before its process is gone: what it said counts at once.
+static void it_counts_while_the_process_is_still_there(void **state) {
+    (void)state;
+    rig r;
+    rig_open(&r, 0, false, NULL);
+    tide__feed *a = r.feed, *b = other_feed(&r);
+    rig_put(a, 100, TIDE_MEM_ALLOC, 1, 10, "left");
+    tide__feed_say_ending(a, TIDE__FEED_ENDS);
+    atomic_store(&tide__feed_head(a)->ending_ns, 150);
+    tide__feed_end(a);
+    r.feed = b;
+    rig_put(b, 200, TIDE_MEM_ALLOC, 1, 1000, "behind");
+    rig_rounds(&r);
+    tide__feed_destroy(a, false);
+    rig_finish(&r);
+    assert_sql(r.dir.file, events, "alloc|1|100\nprocess_end|1|150\nalloc|2|200\n");
+    assert_sql(r.dir.file, ends, "1|1|150 1 10\n");
+    rig_close(&r);
+}
+
 /// Nothing records any more: when those that were killed ended nobody saw.
 static void of_what_was_left_behind_marks_alone_are_known(void **state) {
     (void)state;
@@ -185,6 +205,7 @@ int main(void) {
         tide_unit_test(it_is_no_earlier_than_the_last_event),
         tide_unit_test(another_drain_writes_it),
         tide_unit_test(it_is_written_once),
+        tide_unit_test(it_counts_while_the_process_is_still_there),
         tide_unit_test(what_is_not_known_is_not_guessed),
         tide_unit_test(of_what_was_left_behind_marks_alone_are_known),
     };
