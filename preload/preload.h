@@ -130,6 +130,8 @@ tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_e
 
 /// Where this library's own malloc is.
 void *(*preload_malloc_address(void))(size_t bytes);
+/// Its free. In other files of this library the name means the arena's.
+void preload_program_free(void *block);
 
 /// A descriptor whose lock says that a child of fork may make a feed yet, as long as any process has it open; -1: there
 /// is none to be had.
@@ -161,6 +163,10 @@ extern bool preload_has_real __attribute__((visibility("hidden")));
 bool preload_find_real(void);
 /// The function of that name behind ours; NULL: there is none.
 void *preload_find(const char *name);
+/// The function of that name in any library that is loaded, in whatever scope, but this one; the first that was loaded
+/// counts. *stays: it lies in the library whose file is called so, which is never unloaded. NULL: there is none. It
+/// changes nothing of the loader's: dlopen of what is being opened would run constructors before their turn.
+void *preload_find_loaded(const char *name, const char *staying, bool *stays);
 
 // ---- map.c ----
 
