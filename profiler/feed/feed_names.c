@@ -278,10 +278,6 @@ bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, 
         memset(p->scopes, 0, sizeof p->scopes);
         p->scopes_of = thread;
     }
-    if (scope->kind == TIDE_SCOPE_FRAME && f->head->by_address != 0) { // of feed_frames.c
-        *number = (uint32_t)scope->index;
-        return true;
-    }
     size_t depth = 0; // of scopes to resolve
     uint32_t parent = 0;
     for (const tide_scope *s = scope; s != NULL; s = s->parent, depth++) {

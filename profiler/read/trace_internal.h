@@ -34,6 +34,7 @@ typedef struct tide__kept_scope {
     int32_t run;
     uint32_t parent; ///< 0: outermost
     bool is_frame;
+    bool is_region;
 } tide__kept_scope;
 
 /// The small tables of the file by their numbers. They only grow, and a text stays where it is until close. Several

@@ -144,7 +144,8 @@ static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t i
                            .name_id = has_name ? (uint32_t)name_id : 0,
                            .run = run,
                            .parent = has_parent ? (uint32_t)parent_id : 0,
-                           .is_frame = is_frame};
+                           .is_frame = is_frame,
+                           .is_region = strcmp(kind, "region") == 0};
     return true;
 }
 
