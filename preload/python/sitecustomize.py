@@ -42,6 +42,13 @@ class Loader(object):
             pass
 
 
+def as_importlib(function):
+    """The function with the file name of Python's own importlib, whose frames Python leaves out of the traceback of a
+    module that raises: a torch that cannot be imported says what it says without this file."""
+    function.__code__ = function.__code__.replace(co_filename="<frozen importlib._bootstrap_external>")
+    return function
+
+
 def run_the_users():
     """Another file of this name further along the path, in place of this one. As without this file, it need not be there."""
     sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder or ".") != HERE]
@@ -49,6 +56,7 @@ def run_the_users():
     __import__("sitecustomize")
 
 
-if sys.version_info >= (3, 7) and os.environ.get("TIDEMARK_TORCH"):
+if sys.version_info >= (3, 8) and os.environ.get("TIDEMARK_TORCH"):
+    as_importlib(Loader.exec_module)
     sys.meta_path.insert(0, Finder())
 run_the_users()

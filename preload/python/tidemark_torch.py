@@ -71,11 +71,11 @@ is_off = False
 
 
 def put_off(why):
-    """Nothing is named from here on."""
+    """Nothing is named from here on, and the trace says why."""
     global is_off
     if not is_off:
         is_off = True
-        library.fact(b"torch", f"off torch {torch.__version__}: {type(why).__name__}: {why}".encode("utf-8", "replace")[:300])
+        library.fact(b"torch", f"off torch {getattr(torch, '__version__', '?')}: {type(why).__name__}: {why}".encode("utf-8", "replace")[:300])
 
 
 def guarded(function):
@@ -142,8 +142,7 @@ def module_name(module, is_outermost):
 
 # ---- what the thread is in ----
 
-CALL = torch.nn.Module._call_impl.__code__
-BACKWARD = {torch.autograd.backward.__code__, torch.autograd.grad.__code__}
+CALL, BACKWARD = None, set() # code of a call of a module, and of what begins a backward pass: set by watch
 
 
 def settle(n_own):
@@ -333,8 +332,11 @@ def forget():
 
 
 def watch():
+    global CALL
     import inspect
     modules = torch.nn.modules.module
+    CALL = torch.nn.Module._call_impl.__code__
+    BACKWARD.update({torch.autograd.backward.__code__, torch.autograd.grad.__code__})
     modules.register_module_forward_pre_hook(before_forward)
     more = {"always_call": True} if "always_call" in inspect.signature(modules.register_module_forward_hook).parameters else {}
     modules.register_module_forward_hook(after_forward, **more)

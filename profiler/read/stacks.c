@@ -148,6 +148,11 @@ static uint32_t next_region(const tide_trace *t, uint32_t id) {
     return id < t->names.n_scopes ? id : 0;
 }
 
+/// What stands for a block without a stack: of modules, where the program tells of regions, that it lies in none.
+static const char *no_stack(const tide_trace *t, tide_group_by by) {
+    return by == TIDE_BY_MODULE && t != NULL && t->names.has_regions ? "(outside all regions)" : "(no stack)";
+}
+
 static const char *region_name(const tide_trace *t, uint32_t id) {
     return tide__trace_text(t, t->names.scopes[id].name_id);
 }
@@ -326,7 +331,7 @@ void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, t
     const bool is_there = t != NULL && scope_id != 0, is_told = is_there && next_region(t, scope_id) != 0;
     const frame f = is_there ? leading(t, scope_id) : (frame){0};
     if (f.function == NULL && !(is_told && (by == TIDE_BY_MODULE || by == TIDE_BY_CATEGORY))) {
-        tide_text_add(key, "(no stack)");
+        tide_text_add(key, no_stack(t, by));
         return;
     }
     switch (by) {
@@ -478,8 +483,8 @@ static tide_status add_regions(summing *s, const tide_trace *t, uint32_t scope, 
 static tide_status add_modules_of(summing *s, const tide_trace *t, uint32_t scope, const scope_sum *of) {
     size_t ends[MAX_MODULES];
     s->key.len = 0;
-    if (t == NULL || scope == 0) {
-        tide_text_add(&s->key, "(no stack)");
+    if (t == NULL || scope == 0 || (next_region(t, scope) == 0 && leading(t, scope).function == NULL)) {
+        tide_text_add(&s->key, no_stack(t, TIDE_BY_MODULE));
         return add_to_key(s, of->n_blocks, of->bytes);
     }
     if (next_region(t, scope) != 0) return add_regions(s, t, scope, of);

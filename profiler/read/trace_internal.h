@@ -43,6 +43,7 @@ typedef struct tide__trace_names {
     uint32_t *refs;     ///< who has them in common, changed atomically; NULL: more may come
     const char **texts; ///< [n_texts], index = number; [0] and numbers that are not there are ""
     size_t n_texts, cap_texts;
+    bool has_regions;         ///< some scope is one
     tide__kept_scope *scopes; ///< [n_scopes], the same
     size_t n_scopes, cap_scopes;
     const char **devices; ///< [n_devices], the same
