@@ -271,11 +271,11 @@ class Torch(Recorded):
         self.assertEqual(self.chains(), FOUND)
         self.assertEqual(ask(self.path, "SELECT n.text FROM event e JOIN name n ON n.id = e.tag_id WHERE e.op = 8"), [("step 1",)])
         self.ok("trace", self.path, "--check")
-        groups = {g["key"]: g for g in self.json("trace", self.path, "--whole", "--at", "end", "--by", "module", "--json")["groups"]}
+        groups = {g["key"]: g for g in self.json("trace", self.path, "--whole", "--at", "peak", "--by", "module", "--json")["groups"]}
         inside = sum(4 * MIB + k * 4096 for k in (1, 2, 36, 3))
         self.assertGreaterEqual(groups["Outer, forward"]["with_callees_bytes"], inside)
         self.assertLess(groups["Outer, forward"]["with_callees_bytes"], inside + MIB)
-        categories = {g["key"]: g["requested_bytes"] for g in self.json("trace", self.path, "--whole", "--at", "end", "--by", "category", "--json")["groups"]}
+        categories = {g["key"]: g["requested_bytes"] for g in self.json("trace", self.path, "--whole", "--at", "peak", "--by", "category", "--json")["groups"]}
         self.assertGreaterEqual(categories["gradients"], 3 * 4 * MIB)
         self.assertGreaterEqual(categories["optimizer"], 4 * MIB + 50 * 4096)
 
