@@ -148,9 +148,10 @@ static uint32_t next_region(const tide_trace *t, uint32_t id) {
     return id < t->names.n_scopes ? id : 0;
 }
 
-/// What stands for a block without a stack: of modules, where the program tells of regions, that it lies in none.
+/// What stands for a block without a stack: of modules, where the program tells of regions alone, that it lies in none.
 static const char *no_stack(const tide_trace *t, tide_group_by by) {
-    return by == TIDE_BY_MODULE && t != NULL && t->names.has_regions ? "(outside all regions)" : "(no stack)";
+    return by == TIDE_BY_MODULE && t != NULL && t->names.has_regions && !t->names.has_frames ? "(outside all regions)"
+                                                                                             : "(no stack)";
 }
 
 static const char *region_name(const tide_trace *t, uint32_t id) {

@@ -43,8 +43,8 @@ typedef struct tide__trace_names {
     uint32_t *refs;     ///< who has them in common, changed atomically; NULL: more may come
     const char **texts; ///< [n_texts], index = number; [0] and numbers that are not there are ""
     size_t n_texts, cap_texts;
-    bool has_regions;         ///< some scope is one
-    tide__kept_scope *scopes; ///< [n_scopes], the same
+    bool has_regions, has_frames; ///< some scope is one
+    tide__kept_scope *scopes;     ///< [n_scopes], the same
     size_t n_scopes, cap_scopes;
     const char **devices; ///< [n_devices], the same
     size_t n_devices, cap_devices;

@@ -139,6 +139,7 @@ static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t i
     const bool lies_in_operator = is_operator || (parent.is_operator && run == parent.run);
     n->n_scope_rows++;
     n->has_regions = n->has_regions || strcmp(kind, "region") == 0;
+    n->has_frames = n->has_frames || is_frame;
     n->scopes[n->n_scopes++] =
         (tide__kept_scope){.step_bits = (has_step ? (step + 1) << STEP_SHIFT : 0) |
                                         (lies_in_operator ? IS_OPERATOR : 0) | (is_step ? IS_STEP : 0),
