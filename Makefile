@@ -1,5 +1,5 @@
 # A thin front door over CMake presets. `cmake --preset release && cmake --build --preset release` works alone.
-.PHONY: all build install deb deb-test docs demo pictures test conformance asan tsan valgrind bench gpu-test fuzz soak clean
+.PHONY: all build install deb deb-test docs demo pictures test conformance asan tsan valgrind bench peers gpu-test fuzz soak clean
 
 all: build
 
@@ -83,6 +83,16 @@ bench:
 	@python3 bench/bench_reports.py build/bench/cli/tidemark
 	@python3 bench/bench_import.py build/bench/cli/tidemark 256
 	@python3 bench/bench_models.py build/bench/cli/tidemark
+
+# Programs of others under tidemark record, which are installed for it (PyTorch, ONNX Runtime, jemalloc, Open MPI, chromium;
+# half a gigabyte): names of modules, and totals held against a library that counts by itself.
+peers:
+	@scripts/deps.sh peers
+	@cmake --preset test
+	@cmake --build --preset test
+	@ctest --preset test -R 'cli_torch_scopes$$'
+	@TIDEMARK=build/test/cli/tidemark TIDE_PRELOAD_DIR=build/test/tests/preload TIDE_SOURCE_DIR="$(CURDIR)" \
+	    python3 tests/peers/programs.py
 
 # What only a machine with an NVIDIA GPU can tell, written into docs/gpu-results.md: the driver's and CUPTI's answers that
 # the simulation in `make test` gives, devices and allocators on the device, PyTorch recorded, what recording costs.

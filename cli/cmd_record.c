@@ -23,11 +23,12 @@
 #include "cli/planning.h"
 #include "cli/recording.h"
 #include "cli/symbols.h"
+#include "cli/torch_record.h"
 #include "core/base/host_alloc.h"
 #include "core/base/output.h"
 #include "profiler/clock.h"
 
-enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_SAMPLE, OPT_STACKS, OPT_NO_SYMBOLS };
+enum { OPT_QUIET = CLI_OPT_FIRST_OWN, OPT_CUDA, OPT_MALLOC, OPT_SAMPLE, OPT_STACKS, OPT_NO_SYMBOLS, OPT_TORCH };
 
 /// Records of CUDA come 100 ms after the fact; nothing is told later than that.
 enum { CUDA_HOLD_BACK_MS = 500 };
@@ -40,6 +41,10 @@ static const char help[] =
     "  --stacks N          with the call stack of each allocation, N calls of it at most (1 to 64): who asked, by\n"
     "                      function, file, line and library (tidemark trace --by function)\n"
     "  --no-symbols        with --stacks: leave the names of functions to tidemark trace FILE --symbols\n"
+    "  --torch[=WHAT]      of PyTorch programs what their memory is for: the module that is called, by its name, "
+    "forward\n"
+    "                      or backward, the optimizer's steps, labels of record_function (modules, the default), or\n"
+    "                      each operator in these as well (operators: slower). tidemark trace --by module, --by scope\n"
     "  --cuda WHEN         the CUDA memory of all programs in it, whatever they are: auto (the default: where the\n"
     "                      plug-in and an NVIDIA driver are), on (an error where they are not) or off\n"
     "  --sample MS         how often to look at what the system counts of each process: resident bytes, its share of\n"
@@ -60,6 +65,7 @@ static const struct option option_table[] = {{"output", required_argument, NULL,
                                              {"sample", required_argument, NULL, OPT_SAMPLE},
                                              {"stacks", required_argument, NULL, OPT_STACKS},
                                              {"no-symbols", no_argument, NULL, OPT_NO_SYMBOLS},
+                                             {"torch", optional_argument, NULL, OPT_TORCH},
                                              {"quiet", no_argument, NULL, OPT_QUIET},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -209,6 +215,7 @@ typedef struct options {
     cli_when malloc;
     uint64_t sample_ms;
     unsigned stacks; // 0: none
+    cli_torch torch;
     bool no_symbols;
     bool quiet;
 } options;
@@ -251,7 +258,7 @@ static void print_empty(const char *path, const tide_trace_info *info) {
 }
 
 /// Prints a line about the trace; with `quiet` only if it is empty.
-static tide_status print_summary(const char *path, bool quiet, tide_error *err) {
+static tide_status print_summary(const char *path, bool quiet, cli_torch torch, tide_error *err) {
     tide_trace *t = NULL;
     tide_trace_info info;
     uint64_t peak;
@@ -266,6 +273,7 @@ static tide_status print_summary(const char *path, bool quiet, tide_error *err) 
                 info.n_processes == 1 ? "" : "es", info.n_lost, tide_format_bytes(peak, bytes, sizeof bytes));
     if (st == TIDE_OK) st = cli_cuda_print(t, quiet, err);
     if (st == TIDE_OK && !quiet) st = cli_malloc_print(t, err);
+    if (st == TIDE_OK && torch != CLI_TORCH_OFF) st = cli_torch_print(t, quiet, err);
     tide_trace_close(t);
     return st;
 }
@@ -302,7 +310,9 @@ static int record(const options *o, char **argv) {
     const int why = look_for(argv[0], file);
     if (why != 0) return cannot_run(argv[0], why);
     bool has_cuda;
-    if (cli_malloc_prepare(o->malloc, o->stacks, file, &err) != TIDE_OK) return cli_fail(&err);
+    if (cli_malloc_prepare(o->malloc, o->stacks, o->torch != CLI_TORCH_OFF, file, &err) != TIDE_OK ||
+        cli_torch_prepare(o->torch, &err) != TIDE_OK)
+        return cli_fail(&err);
     if (cli_cuda_prepare(o->cuda, &has_cuda, &err) != TIDE_OK) return cli_fail(&err);
     if (set_environment(o, &err) != TIDE_OK || start(&c, &err) != TIDE_OK) return cli_fail(&err);
     const unsigned hold_back_ms = o->recording.recorder.hold_back_ms;
@@ -328,7 +338,7 @@ static int record(const options *o, char **argv) {
         return cannot_run(argv[0], c.failure);
     }
     if (st == TIDE_OK && o->stacks > 0 && !o->no_symbols) name_frames(o->recording.path, o->quiet);
-    if (st == TIDE_OK) st = print_summary(o->recording.path, o->quiet, &err);
+    if (st == TIDE_OK) st = print_summary(o->recording.path, o->quiet, o->torch, &err);
     if (st == TIDE_OK) return code_of(&c);
     cli_print_error(&err);
     fprintf(stderr, "note: the command itself ended with code %d\n", code_of(&c));
@@ -364,7 +374,9 @@ static int run(int argc, char **argv) {
             return cli_usage(cmd, "--malloc: '%s' is none of auto, on and off", optarg);
         else if (c == OPT_STACKS && !take_stacks(&o, optarg))
             return CLI_EXIT_USAGE;
-        else if (c == OPT_CUDA || c == OPT_MALLOC || c == OPT_SAMPLE || c == OPT_STACKS)
+        else if (c == OPT_TORCH && !cli_torch_parse(optarg, &o.torch))
+            return cli_usage(cmd, "--torch: '%s' is none of modules and operators", optarg);
+        else if (c == OPT_CUDA || c == OPT_MALLOC || c == OPT_SAMPLE || c == OPT_STACKS || c == OPT_TORCH)
             continue;
         else if (cli_recording_option(cmd, &o.recording, c) <= 0)
             return CLI_EXIT_USAGE;
@@ -373,6 +385,8 @@ static int run(int argc, char **argv) {
     if (optind == argc) return cli_usage(cmd, "a command is needed: what to run");
     if (o.no_symbols && o.stacks == 0) return cli_usage(cmd, "--no-symbols is of use with --stacks");
     if (o.stacks > 0 && o.malloc == CLI_WHEN_OFF) return cli_usage(cmd, "--stacks and --malloc off: one of them");
+    if (o.torch != CLI_TORCH_OFF && o.malloc == CLI_WHEN_OFF)
+        return cli_usage(cmd, "--torch and --malloc off: one of them");
     if (!o.recording.force && !cli_may_replace(o.recording.path)) return CLI_EXIT_USAGE;
     tide_error err = TIDE_ERROR_INIT;
     char *path = NULL; // programs that record find the trace by it: not by a link to it

@@ -128,7 +128,9 @@ static bool set_self(void) {
 }
 
 /// What the option that makes it an error is called.
-static const char *name_of(cli_when mode) { return mode == CLI_WHEN_ON ? "--malloc on" : "--stacks"; }
+static const char *name_of(cli_when mode, unsigned stacks) {
+    return mode == CLI_WHEN_ON ? "--malloc on" : stacks > 0 ? "--stacks" : "--torch";
+}
 
 static tide_status set_stacks(unsigned stacks, tide_error *err) {
     char text[16];
@@ -140,23 +142,23 @@ static tide_status set_stacks(unsigned stacks, tide_error *err) {
     return is_set ? TIDE_OK : TIDE_NO_MEMORY(err, "for the command's environment");
 }
 
-tide_status cli_malloc_prepare(cli_when mode, unsigned stacks, const char *file, tide_error *err) {
+tide_status cli_malloc_prepare(cli_when mode, unsigned stacks, bool torch, const char *file, tide_error *err) {
     char path[4096], clean[512];
     // Where a recording around this one has put the library into the environment, it must not record into our trace.
     if (setenv(TIDE_MALLOC_ENV, "off", 1) != 0) return TIDE_NO_MEMORY(err, "for the command's environment");
     TIDE_TRY(set_stacks(stacks, err));
     if (mode == CLI_WHEN_OFF) return TIDE_OK;
-    const bool must = mode == CLI_WHEN_ON || stacks > 0;
+    const bool must = mode == CLI_WHEN_ON || stacks > 0 || torch;
     tide_error why = TIDE_ERROR_INIT;
     if (find_library(path, sizeof path, &why) != TIDE_OK) {
         if (!must) return TIDE_OK;
-        tide_error_prefix(&why, "%s", name_of(mode));
+        tide_error_prefix(&why, "%s", name_of(mode, stacks));
         if (err != NULL) *err = why;
         return why.status;
     }
     const char *fault = fault_of(file);
     if (fault != NULL && must)
-        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s: '%s' cannot be recorded: %s", name_of(mode),
+        return TIDE_FAIL(err, TIDE_ERR_INVALID, "%s: '%s' cannot be recorded: %s", name_of(mode, stacks),
                          cli_clean(file, clean, sizeof clean), fault);
     // What it starts may be another matter.
     if (fault != NULL)

@@ -12,11 +12,13 @@
  * the user stays, behind ours.
  *
  * @param stacks  calls of a call stack at most; 0: none. Others are an error where nothing would be recorded
+ * @param torch   PyTorch programs are to tell of their modules: the same
  * @param file  of the command: a program whose malloc cannot be recorded is told in one line (AUTO), or refused (ON)
- * @return TIDE_OK; with ON or `stacks`: TIDE_ERR_NOT_FOUND without the library, TIDE_ERR_INVALID for such a program;
- * TIDE_ERR_NOMEM
+ * @return TIDE_OK; with ON, `stacks` or `torch`: TIDE_ERR_NOT_FOUND without the library, TIDE_ERR_INVALID for such a
+ * program; TIDE_ERR_NOMEM
  */
-tide_status cli_malloc_prepare(cli_when mode, unsigned stacks, const char *file, tide_error *err) TIDE_NODISCARD;
+tide_status cli_malloc_prepare(cli_when mode, unsigned stacks, bool torch, const char *file,
+                               tide_error *err) TIDE_NODISCARD;
 
 /// In the child that becomes the command: by this its programs know whether it lives. Nothing where there is no
 /// library.

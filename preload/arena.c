@@ -32,7 +32,8 @@ typedef struct room {
     struct room *next;
 } room;
 
-uintptr_t preload_arena_begin = 1; // no block is there: none is its own
+// None yet, and no block is its own: the heap of a program that is not position independent begins at some megabytes.
+uintptr_t preload_arena_begin = (uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1);
 static struct {
     atomic_flag lock;
     uintptr_t next, end;

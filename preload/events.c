@@ -30,7 +30,7 @@ static const char *const functions[] = {
 
 static inline bool is_range(const preload_event *e) { return e->how >= TIDE__BY_ADDRESS_RANGE; }
 
-/// `frame`: of the call stack, 0: none.
+/// In the scope that the thread is in. `frame`: of the call stack, 0: none.
 static inline void tell(const preload_event *e, uint32_t frame) {
     const tide_memory_event event = {.op = e->op,
                                      .t_ns = e->t_ns,
@@ -39,14 +39,12 @@ static inline void tell(const preload_event *e, uint32_t frame) {
                                      .requested_bytes = e->bytes,
                                      .reserved_bytes = e->bytes,
                                      .address = e->address,
-                                     .stream = e->how,
+                                     .stream = tide__feed_frame_bits(e->how, frame),
                                      .thread = tide__thread_number(),
                                      .allocator = is_range(e) ? TIDE__BY_ADDRESS_RANGES : "malloc",
+                                     .scope = preload_scope_now(),
                                      .tag = functions[e->function]};
-    if (__builtin_expect(preload_wants_stacks(), 0))
-        tide__feed_memory_in(preload_feed, &event, frame);
-    else
-        tide__feed_memory(preload_feed, &event);
+    tide__feed_memory(preload_feed, &event);
 }
 
 /// `stack` NULL: none.
@@ -54,14 +52,17 @@ static inline void tell_of(const preload_event *e, const preload_stack *stack) {
     tell(e, stack != NULL ? preload_stack_number(stack, false) : 0);
 }
 
-/// A mark in the trace.
-static void tell_dropped(void) {
+/// A named moment in the trace.
+static void tell_mark(const char *name) {
     const tide_memory_event event = {.op = TIDE_MEM_SNAPSHOT,
                                      .device = TIDE_CPU,
                                      .thread = tide__thread_number(),
-                                     .tag = "a signal handler did more than could be recorded"};
+                                     .scope = preload_scope_now(),
+                                     .tag = name};
     tide__feed_memory(preload_feed, &event);
 }
+
+static void tell_dropped(void) { tell_mark("a signal handler did more than could be recorded"); }
 
 // ---- before there is a feed ----
 
@@ -203,4 +204,56 @@ void preload_put(const preload_event *e) {
     atomic_signal_fence(memory_order_seq_cst);
     if (__builtin_expect(self->n_waiting != 0 || self->has_dropped, 0)) put_waiting(self);
     self->is_inside = false;
+}
+
+// ---- of the program's own names ----
+
+/// Whether there is a feed, which the first event of a forked child opens.
+static bool has_feed(void) {
+    if (preload_get_state() == PRELOAD_CHILD) preload_begin_child();
+    return preload_get_state() == PRELOAD_ON;
+}
+
+/// False: the thread is inside already, or nothing is recorded.
+static bool go_inside(preload_thread *self) {
+    const preload_state state = preload_get_state();
+    if (state == PRELOAD_OFF || state == PRELOAD_FORKED || self->is_inside) return false;
+    self->is_inside = true;
+    atomic_signal_fence(memory_order_seq_cst);
+    return true;
+}
+
+static void come_out(preload_thread *self) {
+    atomic_signal_fence(memory_order_seq_cst);
+    if (self->n_waiting != 0 || self->has_dropped) put_waiting(self);
+    self->is_inside = false;
+}
+
+void preload_put_scope(const tide_scope *scope, bool enter) {
+    preload_thread *self = &preload_self;
+    const int saved = errno;
+    if (!go_inside(self)) return;
+    const tide_scope_event event = {.enter = enter, .thread = tide__thread_number(), .scope = scope};
+    if (has_feed()) tide__feed_scope(preload_feed, &event);
+    come_out(self);
+    errno = saved;
+}
+
+void preload_put_mark(const char *name) {
+    preload_thread *self = &preload_self;
+    const int saved = errno;
+    if (!go_inside(self)) return;
+    if (has_feed()) tell_mark(name);
+    come_out(self);
+    errno = saved;
+}
+
+void preload_put_fact(const void *bytes, size_t n) {
+    preload_thread *self = &preload_self;
+    const int saved = errno;
+    if (!go_inside(self)) return;
+    // One that cannot be put in is counted nowhere: it is no event.
+    if (has_feed()) (void)!tide__feed_register(preload_feed, TIDE__LOG_FACT, bytes, n, NULL);
+    come_out(self);
+    errno = saved;
 }

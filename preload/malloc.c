@@ -196,3 +196,5 @@ size_t malloc_usable_size(void *block) {
 }
 
 void *(*preload_malloc_address(void))(size_t) { return malloc; }
+
+void preload_program_free(void *block) { free(block); }

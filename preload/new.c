@@ -5,6 +5,8 @@
 //
 // An exception for want of memory passes through here: this file is compiled so that it may.
 #include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "preload/preload.h"
@@ -25,19 +27,27 @@ static bool are_neighbours(void *a, void *b) {
     return dladdr(a, &x) != 0 && dladdr(b, &y) != 0 && x.dli_fbase == y.dli_fbase;
 }
 
-/// There is one, for the program calls what it links.
+/// The operator behind ours; NULL: there is none. A C program may open a plug-in that brings the C++ library, in a
+/// scope of its own, where no library that lies behind ours is.
 static void *find(real_operator *o) {
     void *function = atomic_load_explicit(&o->function, memory_order_acquire);
     if (__builtin_expect(function != NULL, 1)) return function;
     preload_thread *self = &preload_self;
+    const int saved = errno;
     const bool was_at_work = self->is_at_work;
+    bool stays = true;
     self->is_at_work = true; // dlsym may allocate
     function = preload_find(o->name);
+    if (function == NULL) {
+        (void)dlerror(); // it is no error of the program's
+        function = preload_find_loaded(o->name, "libstdc++.so", &stays);
+    }
     void *real_malloc;
     memcpy(&real_malloc, &preload_real.malloc, sizeof real_malloc);
     atomic_store_explicit(&o->is_told, function != NULL && are_neighbours(function, real_malloc), memory_order_relaxed);
-    atomic_store_explicit(&o->function, function, memory_order_release);
+    if (stays) atomic_store_explicit(&o->function, function, memory_order_release);
     self->is_at_work = was_at_work;
+    errno = saved;
     return function;
 }
 
@@ -54,10 +64,21 @@ static void *call_real(new_function real, size_t bytes, size_t b, const void *c)
     return real(bytes, b, c);
 }
 
+/// Code that was made while the program ran calls it, say, and no library has it: as the C++ library would, short of
+/// the exception.
+static void *make_without(const real_operator *o, size_t bytes, size_t align) {
+    const size_t n = bytes > 0 ? bytes : 1;
+    void *block = strstr(o->name, "align_val_t") == NULL ? preload_malloc_address()(n)
+                                                         : aligned_alloc(align, (n + align - 1) & ~(align - 1));
+    if (block == NULL && strstr(o->name, "nothrow") == NULL) abort();
+    return block;
+}
+
 static void *make(real_operator *o, size_t bytes, size_t b, const void *c) {
     if (!preload_has_real) (void)!preload_find_real();
     void *function = find(o);
     new_function real;
+    if (__builtin_expect(function == NULL, 0)) return make_without(o, bytes, b);
     memcpy(&real, &function, sizeof real);
     if (!atomic_load_explicit(&o->is_told, memory_order_relaxed)) return real(bytes, b, c);
     preload_self.told = NULL;
@@ -76,6 +97,10 @@ static void destroy(real_operator *o, void *block, size_t a, size_t b) {
     if (!preload_has_real) (void)!preload_find_real();
     void *function = find(o);
     delete_function real;
+    if (__builtin_expect(function == NULL, 0)) {
+        preload_program_free(block);
+        return;
+    }
     memcpy(&real, &function, sizeof real);
     if (atomic_load_explicit(&o->is_told, memory_order_relaxed)) {
         const preload_event e = {

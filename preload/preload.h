@@ -11,6 +11,7 @@
 //     process.c   life of the process: begin, fork, end; whether it is recorded at all
 //     exec.c      the functions of exec
 //     open.c      the one way in: a feed. All that this library knows of traces
+//     scopes.c    what the program is at by its own words: functions that a Python program calls (python/)
 //     stacks.c    who called: a number for each call stack, and the libraries that its calls lie in
 //     unwind.c, unwind_rule.c  from call to call
 //     arena.c     memory of our own
@@ -93,12 +94,39 @@ extern _Thread_local preload_thread preload_self __attribute__((tls_model("initi
 /// Put it in, or have it wait. Any thread, also in a signal handler. Keeps errno.
 void preload_put(const preload_event *e);
 
+/// The thread enters or leaves a scope; a named moment; a fact (profiler/feed/registration.h). Not before there is a
+/// feed, and not in a signal handler. Keep errno.
+void preload_put_scope(const tide_scope *scope, bool enter);
+void preload_put_mark(const char *name);
+void preload_put_fact(const void *bytes, size_t n);
+
 /// What waits before there is a feed. With preload_lock_early held:
 void preload_flush_early(void);
 void preload_lock_early(void);
 void preload_unlock_early(void);
 /// Forget it. In a child of fork: its memory is the parent's.
 void preload_drop_early(void);
+
+// ---- scopes.c ----
+
+/// Scopes of a thread that lie in each other; of more the outer ones count.
+enum { PRELOAD_MAX_SCOPES = 256 };
+/// Of each thread. All zero at its begin.
+typedef struct preload_scopes {
+    tide_scope *stack; ///< [PRELOAD_MAX_SCOPES] the outermost first; NULL: it has entered none yet
+    uint32_t n;        ///< entered, more of them than lie in the stack, maybe
+    uint64_t n_entered;
+} preload_scopes;
+extern _Thread_local preload_scopes preload_scopes_self
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/// The innermost scope of the thread; NULL: it is in none.
+static inline const tide_scope *preload_scope_now(void) {
+    const preload_scopes *s = &preload_scopes_self;
+    if (__builtin_expect(s->n == 0, 1)) return NULL;
+    return &s->stack[(s->n < PRELOAD_MAX_SCOPES ? s->n : PRELOAD_MAX_SCOPES) - 1];
+}
+/// In a child of fork: its thread begins outside all scopes.
+void preload_scopes_forget(void);
 
 // ---- process.c ----
 
@@ -133,6 +161,8 @@ tide_status preload_open(bool is_late, const char *off, tide__feed **out, tide_e
 
 /// Where this library's own malloc is.
 void *(*preload_malloc_address(void))(size_t bytes);
+/// Its free. In other files of this library the name means the arena's.
+void preload_program_free(void *block);
 
 /// A descriptor whose lock says that a child of fork may make a feed yet, as long as any process has it open; -1: there
 /// is none to be had.
@@ -170,6 +200,10 @@ extern bool preload_has_real __attribute__((visibility("hidden")));
 bool preload_find_real(void);
 /// The function of that name behind ours; NULL: there is none.
 void *preload_find(const char *name);
+/// The function of that name in any library that is loaded, in whatever scope, but this one; the first that was loaded
+/// counts. *stays: it lies in the library whose file is called so, which is never unloaded. NULL: there is none. It
+/// changes nothing of the loader's: dlopen of what is being opened would run constructors before their turn.
+void *preload_find_loaded(const char *name, const char *staying, bool *stays);
 
 // ---- map.c ----
 
@@ -180,7 +214,7 @@ extern _Atomic uint32_t preload_n_unmapped __attribute__((visibility("hidden")))
 
 /// Room for this library's own blocks, and for those that the C library asks for on its behalf.
 extern uintptr_t preload_arena_begin __attribute__((visibility("hidden")));
-enum { PRELOAD_ARENA_BYTES = 64 << 20 };
+enum { PRELOAD_ARENA_BYTES = 128 << 20 };
 /// Whether a block is one of the arena's. One comparison: every free asks.
 static inline bool preload_is_own(const void *block) {
     return (uintptr_t)block - preload_arena_begin < PRELOAD_ARENA_BYTES;

@@ -167,6 +167,7 @@ static void after_fork_in_child(void) {
     const bool is_recorded = preload_feed != NULL;
     preload_drop_early();
     preload_stack_forget();
+    preload_scopes_forget();
     preload_self.n_waiting = 0;
     set_state(is_recorded ? PRELOAD_CHILD : PRELOAD_OFF);
     preload_unlock_early();

@@ -21,6 +21,7 @@ extern "C" {
 #define TIDE_MALLOC_ENV "TIDEMARK_MALLOC"   ///< auto, on, off
 #define TIDE_SELF_ENV "TIDEMARK_SELF"       ///< device:inode of the program tidemark, in hexadecimal digits
 #define TIDE_STACKS_ENV "TIDEMARK_STACKS"   ///< calls of a call stack at most; not set: none are recorded
+#define TIDE_TORCH_ENV "TIDEMARK_TORCH"     ///< modules, operators; not set: nothing of PyTorch's is named
 #define TIDE_COMMAND_ENV "TIDEMARK_COMMAND" ///< process number of the command: while it lives the collector waits
 
 /// Calls of a call stack that are recorded at most.

@@ -8,6 +8,7 @@
 #   scripts/deps.sh fuzz     the same as the second and clang, for make fuzz
 #   scripts/deps.sh deb      the same as the first and what making packages needs
 #   scripts/deps.sh bench    the same as the first and what the measurements of bench/ compare with
+#   scripts/deps.sh peers    the same as the second and the programs of others that make peers records
 #   scripts/deps.sh list     print the names of all of them and do nothing (for other distributions and for images)
 set -eu
 
@@ -18,6 +19,7 @@ tests="libcmocka-dev libonnx-testdata sqlite3 zstd lz4 tmux python3 chromium chr
 libxml2-utils doxygen openmpi-bin libopenmpi-dev qemu-user man-db mandoc fish"
 deb="dpkg-dev file python3"
 bench="libmimalloc-dev libjemalloc-dev heaptrack zsh"
+peers="python3-torch python3-numpy libjemalloc-dev nodejs"
 
 case "${1:-build}" in
 build) wanted=$build ;;
@@ -26,12 +28,13 @@ deb) wanted="$build $deb" ;;
 bench) wanted="$build $bench" ;;
 valgrind) wanted="$build $tests valgrind" ;;
 fuzz) wanted="$build $tests clang" ;;
+peers) wanted="$build $tests $peers" ;;
 list)
-    echo $build $tests $deb $bench
+    echo $build $tests $deb $bench $peers
     exit 0
     ;;
 *)
-    echo "usage: scripts/deps.sh [build|test|valgrind|fuzz|deb|bench|list]" >&2
+    echo "usage: scripts/deps.sh [build|test|valgrind|fuzz|deb|bench|peers|list]" >&2
     exit 2
     ;;
 esac
@@ -53,8 +56,8 @@ npm_package() {
     fi
 }
 
-# ONNX Runtime, which bench/bench_models.py measures beside ours.
-if [ "${1:-build}" = bench ]; then
+# ONNX Runtime, which bench/bench_models.py measures beside ours and make peers records.
+if [ "${1:-build}" = bench ] || [ "${1:-build}" = peers ]; then
     npm_package "$(dirname "$0")/../build/npm" onnxruntime-node@1.30.0
 fi
 

@@ -271,7 +271,8 @@ typedef enum tide_group_by {
     TIDE_BY_RUN,
     TIDE_BY_PROCESS, ///< label, "rank 3", or its number in the system: as `tidemark trace --lanes` calls it
     // By the call stack, where the trace has one; innermost line of Python that is no library's, or else the innermost.
-    TIDE_BY_MODULE,   ///< the calls of forward() that lead there: "model.py:292 > 244 > 199"
+    TIDE_BY_MODULE,   ///< the innermost region, where a program tells of regions: "layer1.0.conv1, forward"; else the
+                      ///< calls of forward() that lead there: "model.py:292 > 244 > 199"
     TIDE_BY_FUNCTION, ///< "forward model.py"
     TIDE_BY_FILE,
     TIDE_BY_LIBRARY,  ///< the package of that file, "the program" for a file of none

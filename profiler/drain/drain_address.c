@@ -202,13 +202,15 @@ tide_status tide__drain_take_address(tide__drain *d, tide__drain_ring *r, size_t
 
 enum { AHEAD_SLOTS = 4096 }; ///< of a ring, at most
 
+static inline uint32_t how_of(const volatile tide__slot *s) { return (uint32_t)s->stream; }
+
 /// Whether ring `r` has that operation on the block at `address` a little way ahead.
 static bool comes_soon(tide__drain_ring *r, uint8_t op, uint64_t address, int64_t until_ns) {
     const uint64_t end = r->end - r->position > AHEAD_SLOTS ? r->position + AHEAD_SLOTS : r->end;
     for (uint64_t at = r->position; at < end; at++) {
         const volatile tide__slot *s = tide__drain_slot(r, at);
         if (s == NULL) return false;
-        if (s->op == op && s->address == address && s->block_id == 0 && s->stream < TIDE__BY_ADDRESS_RANGE) return true;
+        if (s->op == op && s->address == address && s->block_id == 0 && how_of(s) < TIDE__BY_ADDRESS_RANGE) return true;
         if (tide__drain_ns_of(r->feed, s->time, s->kind_flags) > (uint64_t)until_ns) return false;
     }
     return false;
@@ -217,7 +219,7 @@ static bool comes_soon(tide__drain_ring *r, uint8_t op, uint64_t address, int64_
 tide__drain_ring *tide__drain_address_cause(tide__drain *d, tide__drain_ring *r) {
     const volatile tide__slot *s = tide__drain_place(r, r->position);
     const uint64_t address = s->address;
-    if (s->stream >= TIDE__BY_ADDRESS_RANGE || address == 0) return NULL;
+    if (how_of(s) >= TIDE__BY_ADDRESS_RANGE || address == 0) return NULL;
     const bool is_live = tide_map_find(&r->feed->addresses->blocks, address) != NULL;
     const bool is_alloc = r->op == TIDE_MEM_ALLOC;
     if (is_live != is_alloc) return NULL; // as it should be

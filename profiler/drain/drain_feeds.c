@@ -61,6 +61,8 @@ void tide__drain_feed_destroy(tide__drain_feed *f, bool remove) {
     tide__drain_probe_close(f->probe);
     tide_host_free(f->texts);
     tide_host_free(f->scopes);
+    tide_host_free(f->frames);
+    tide_map_deinit(&f->frame_scopes);
     for (size_t i = 0; i < f->n_modules; i++) tide_host_free(f->modules[i]);
     tide_host_free(f->modules);
     tide_host_free(f->runs);
@@ -283,8 +285,7 @@ static tide_status take_record(tide__drain *d, tide__drain_feed *f, const tide__
     case TIDE__LOG_ALLOCATOR:
         return take_allocator(f, r, payload);
     case TIDE__LOG_FRAME:
-        TIDE_TRY(tide__drain_take_frame(d, f, r, payload, &id));
-        return map_number(&f->scopes, &f->n_scopes, &f->cap_scopes, id);
+        return tide__drain_take_frame(d, f, r, payload);
     case TIDE__LOG_THREAD:
         return take_thread(d, f, r, payload);
     default:

@@ -3,7 +3,8 @@
 // Call stacks of a feed by address: its frames as scopes, the files that they lie in as facts of the trace.
 //
 //     MODULE 1 "c4f1 /usr/bin/sort"    -> meta  module.sort = "c4f1 /usr/bin/sort"
-//     FRAME 12 {in 11, module 1, 5601} -> scope  kind frame, name "sort+0x5601", below that of frame 11
+//     FRAME 12 {in 11, module 1, 5601} -> scope  kind frame, name "sort+0x5601", below that of frame 11, as soon as an
+//                                         event has it; the outermost one below the scope that the program was in
 //
 // A file is called by its name without its folder; where another file has that name, #2, #3, ... is put behind it.
 // Names of functions are found after the run (profiler/symbols/).
@@ -11,10 +12,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
+#include "profiler/collector.h"
 #include "profiler/drain/drain_internal.h"
 
-enum { MAX_LABELS = 4096, KEY_BYTES = 512 };
+enum { MAX_LABELS = 4096, KEY_BYTES = 512, MAX_DEPTH = TIDE_MAX_STACK_DEPTH + 1 }; // and what stands for the rest
 static const char prefix[] = "module.";
 
 /// Its label, behind the prefix of a key of meta that has that value; *is_taken: another value has it.
@@ -77,17 +80,66 @@ static const char *name_of(const tide__drain_feed *f, const tide__log_frame *fra
     return room;
 }
 
-tide_status tide__drain_take_frame(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
-                                   int64_t *id) {
+tide_status tide__drain_take_frame(tide__drain *d, tide__drain_feed *f, const tide__log_record *r,
+                                   const void *payload) {
     tide__log_frame frame;
     char room[KEY_BYTES + 32];
-    if (r->payload_bytes != sizeof frame || r->id != f->n_scopes + 1 || f->addresses == NULL) return TIDE_ERR_BAD_INPUT;
+    if (r->payload_bytes != sizeof frame || r->id != f->n_frames + 1 || f->addresses == NULL) return TIDE_ERR_BAD_INPUT;
     memcpy(&frame, payload, sizeof frame);
-    if (frame.module_id > f->n_modules || frame.parent_id > f->n_scopes) return TIDE_ERR_BAD_INPUT;
-    tide__scope_row row = {
-        .parent_id = frame.parent_id == 0 ? 0 : f->scopes[frame.parent_id - 1], .kind = TIDE_SCOPE_FRAME, .step = -1};
-    TIDE_TRY(tide__names_text(&d->names, name_of(f, &frame, room, sizeof room), &row.name_id));
-    return tide__names_scope_row(&d->names, &row, id);
+    if (frame.module_id > f->n_modules || frame.parent_id > f->n_frames) return TIDE_ERR_BAD_INPUT;
+    tide__drain_frame kept = {.parent_id = frame.parent_id,
+                              .depth = frame.parent_id > 0 ? f->frames[frame.parent_id - 1].depth + 1 : 1};
+    if (kept.depth > MAX_DEPTH) return TIDE_ERR_BAD_INPUT;
+    TIDE_TRY(tide__names_text(&d->names, name_of(f, &frame, room, sizeof room), &kept.name_id));
+    TIDE_TRY(tide_host_grow(&f->frames, &f->cap_frames, f->n_frames + 1, sizeof *f->frames));
+    f->frames[f->n_frames++] = kept;
+    return TIDE_OK;
+}
+
+// ---- frames as scopes ----
+
+/// What the file calls a frame below a scope.
+typedef struct frame_scope {
+    uint64_t key; ///< scope in the file << 32 | number of the frame in the feed
+    int64_t id;
+} frame_scope;
+
+/// The frames that the file does not know below that scope are made, the outermost first. *id: in, the scope; out, that
+/// of the frame below it.
+static tide_status find_scope(tide__drain *d, tide__drain_feed *f, uint32_t frame, int64_t *id) {
+    const uint64_t below = (uint64_t)*id << 32;
+    uint32_t fresh[MAX_DEPTH];
+    size_t n = 0;
+    if (f->frame_scopes.entry_bytes == 0) f->frame_scopes = (tide_map)TIDE_MAP(frame_scope);
+    for (; frame != 0; frame = f->frames[frame - 1].parent_id) {
+        const frame_scope *known = tide_map_find(&f->frame_scopes, below | frame);
+        if (known != NULL) {
+            *id = known->id;
+            break;
+        }
+        TIDE_ASSERT(n < MAX_DEPTH);
+        fresh[n++] = frame;
+    }
+    while (n-- > 0) {
+        const tide__scope_row row = {
+            .parent_id = *id, .name_id = f->frames[fresh[n] - 1].name_id, .kind = TIDE_SCOPE_FRAME, .step = -1};
+        frame_scope made = {.key = below | fresh[n]};
+        TIDE_TRY(tide__names_scope_row(&d->names, &row, &made.id));
+        if (!tide_map_put(&f->frame_scopes, &made)) return TIDE_ERR_NOMEM;
+        *id = made.id;
+    }
+    return TIDE_OK;
+}
+
+tide_status tide__drain_find_caller(tide__drain *d, tide__drain_feed *f, tide__event *e, tide_error *err) {
+    const uint64_t bits = (uint64_t)e->stream;
+    const uint32_t frame = (uint32_t)(bits >> TIDE__FRAME_SHIFT);
+    int64_t id = e->scope_id;
+    e->stream = (int64_t)(bits & UINT32_MAX);
+    if (frame == 0 || frame > f->n_frames) return TIDE_OK; // a number that the log does not define is none
+    if (find_scope(d, f, frame, &id) != TIDE_OK) return TIDE_NO_MEMORY(err, "to record into '%s'", d->path);
+    e->scope_id = (int32_t)id;
+    return TIDE_OK;
 }
 
 tide_status tide__drain_write_stacks(tide__drain *d, const tide__drain_feed *f, tide_error *err) {

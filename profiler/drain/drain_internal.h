@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "core/base/map.h"
 #include "profiler/drain/drain.h"
 #include "profiler/feed/mapped_file.h"
 #include "profiler/feed/reader.h"
@@ -131,6 +132,13 @@ typedef struct tide__drain_ring {
 
 typedef struct tide__drain_probe tide__drain_probe;
 
+/// A call of a call stack, of a feed by address.
+typedef struct tide__drain_frame {
+    int64_t name_id;
+    uint32_t parent_id; ///< number in the feed; 0: it is the outermost
+    uint32_t depth;     ///< frames outwards, with itself
+} tide__drain_frame;
+
 struct tide__drain_feed {
     tide__feed_reader *reader;
     tide__feed_header *head; ///< mapped
@@ -160,6 +168,9 @@ struct tide__drain_feed {
     size_t n_texts, cap_texts, n_scopes, cap_scopes;
     char **modules; ///< [n_modules] by address: what the files that calls lie in are called here; each owned
     size_t n_modules, cap_modules;
+    tide__drain_frame *frames; ///< [n_frames] by address: number in the feed - 1 to what it is
+    size_t n_frames, cap_frames;
+    tide_map frame_scopes; ///< of frame_scope (drain_frames.c): what the file calls a frame below a scope
     int64_t devices[TIDE__FEED_MAX_DEVICES];       ///< [n_devices]
     int64_t allocators[TIDE__FEED_MAX_ALLOCATORS]; ///< [n_allocators], numbers of texts in the file
     size_t n_devices, n_allocators;
@@ -271,9 +282,13 @@ tide_status tide__drain_write_samples(const tide__drain *d, tide_error *err) TID
 /// A file that calls lie in gets its name in the trace. Sees to its own transaction. *bad: no producer wrote it
 tide_status tide__drain_take_module(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
                                     bool *bad, tide_error *err) TIDE_NODISCARD;
-/// A frame becomes a scope, *id. TIDE_ERR_NOMEM; anything else: no producer wrote it
-tide_status tide__drain_take_frame(tide__drain *d, tide__drain_feed *f, const tide__log_record *r, const void *payload,
-                                   int64_t *id) TIDE_NODISCARD;
+/// Keep a frame of the log. TIDE_ERR_NOMEM; anything else: no producer wrote it
+tide_status tide__drain_take_frame(tide__drain *d, tide__drain_feed *f, const tide__log_record *r,
+                                   const void *payload) TIDE_NODISCARD;
+/// Of an event of a feed by address, made of a slot: its scope becomes that of the frame which asked, below the scope
+/// that the program was in, and its stream says what it is about and no more.
+tide_status tide__drain_find_caller(tide__drain *d, tide__drain_feed *f, tide__event *e,
+                                    tide_error *err) TIDE_NODISCARD;
 /// At the end of a process: how many of its events have no stack, or a part of one. Inside a transaction.
 tide_status tide__drain_write_stacks(tide__drain *d, const tide__drain_feed *f, tide_error *err) TIDE_NODISCARD;
 

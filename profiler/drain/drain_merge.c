@@ -199,6 +199,7 @@ static tide_status take_slot(tide__drain *d, tide__drain_ring *r, size_t *n, tid
                                       e) &&
                adds_up(r, e)) {
         if (r->op == TIDE__OP_GAP) r->n_gap += e->requested_bytes;
+        if (r->feed->addresses != NULL) TIDE_TRY(tide__drain_find_caller(d, r->feed, e, err));
         const int64_t t_ns = r->t_ns > d->last_ns ? r->t_ns : d->last_ns;
         if (tide__drain_is_late(d, r->own_ns, t_ns, r->kind_flags)) TIDE_TRY(note_late(d, r, e, err));
         if (tide__drain_is_by_address(r)) {

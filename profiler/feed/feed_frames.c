@@ -22,19 +22,3 @@ uint32_t tide__feed_frame(tide__feed *f, uint32_t parent, uint32_t module, uint6
     const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_FRAME, &payload, sizeof payload);
     return r != NULL ? r->id : 0;
 }
-
-/// The scope of the thread's last event is that of this one: where it was the same thread, the usual way finds it so.
-static void set_last_scope(tide__feed *f, uint64_t thread, const tide_scope *scope) {
-    tide__producer *p = tide__feed_producer(f);
-    if (p == NULL || p->thread != thread) return;
-    p->scope = scope != NULL ? (tide__last_scope){.key = scope, .entry = scope->entry, .number = (uint32_t)scope->index}
-                             : (tide__last_scope){0};
-}
-
-void tide__feed_memory_in(tide__feed *f, const tide_memory_event *e, uint32_t frame) {
-    const tide_scope scope = {.kind = TIDE_SCOPE_FRAME, .index = (int32_t)frame, .entry = frame};
-    tide_memory_event event = *e;
-    event.scope = frame != 0 ? &scope : NULL;
-    set_last_scope(f, e->thread, event.scope);
-    tide__feed_memory(f, &event);
-}

@@ -65,10 +65,11 @@ void tide__feed_names_deinit(tide__feed *f) {
     }
 }
 
-/// A larger table that holds the same. False: no memory; the old one may fill up further, but for its last slot.
+/// A larger table that holds the same. False: no memory; the old one may fill up further, up to three quarters: a fuller
+/// one is searched for long.
 static bool make_larger(tide__feed *f, tide__name_table *old) {
     tide__name_table *t = new_table(2 * old->cap);
-    if (t == NULL) return f->n_names + 1 < old->cap;
+    if (t == NULL) return f->n_names < old->cap / 4 * 3;
     for (size_t i = 0; i < old->cap; i++) {
         const tide__log_record *r = atomic_load_explicit(&old->slots[i], memory_order_relaxed), *none;
         if (r == NULL) continue;
@@ -277,10 +278,6 @@ bool tide__feed_scope_number(tide__feed *f, tide__producer *p, uint64_t thread, 
     if (p->scopes_of != thread) {
         memset(p->scopes, 0, sizeof p->scopes);
         p->scopes_of = thread;
-    }
-    if (scope->kind == TIDE_SCOPE_FRAME && f->head->by_address != 0) { // of feed_frames.c
-        *number = (uint32_t)scope->index;
-        return true;
     }
     size_t depth = 0; // of scopes to resolve
     uint32_t parent = 0;

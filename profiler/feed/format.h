@@ -148,7 +148,7 @@ typedef enum tide__log_type {
     TIDE__LOG_RUN = 7,       ///< id: number of the run in its process; payload: registration.h
     TIDE__LOG_FACT = 8,      ///< id; payload: registration.h
     TIDE__LOG_MODULE = 9,    ///< id; payload: "BUILDID PATH" of a file that calls lie in, "-" where it has no build id
-    TIDE__LOG_FRAME = 10,    ///< id; payload tide__log_frame: of a feed by address, whose slots have frames for scopes
+    TIDE__LOG_FRAME = 10,    ///< id; payload tide__log_frame: of a feed by address
     TIDE__LOG_TYPES
 } tide__log_type;
 /// Ids of each type count 1, 2, ... but for threads.
@@ -191,8 +191,9 @@ enum {
 enum { TIDE__SLOT_NO_KIND = 15, TIDE__SLOT_FLAG_SHIFT = 4 }; ///< of kind_flags
 
 /// A feed by address is that of a program which frees addresses (preload/): an alloc or a free in it has block 0, and
-/// the drain finds the block (drain_address.h). Field `stream` of such a slot says what it is about. The free of a
-/// block is put in before the block can be another thread's, its alloc after it was.
+/// the drain finds the block (drain_address.h). Field `stream` of such a slot says what it is about, in its low 32
+/// bits, and the frame that asked for it in the high ones (0: not known); field `scope` is a scope, as in any feed. The
+/// free of a block is put in before the block can be another thread's, its alloc after it was.
 typedef enum tide__by_address {
     TIDE__BY_ADDRESS_BLOCK = 0,
     TIDE__BY_ADDRESS_MAY_COME_BACK = 1, ///< a free that may be taken back: of realloc
@@ -201,6 +202,7 @@ typedef enum tide__by_address {
     TIDE__BY_ADDRESS_RANGE_BACK = 4,    ///< what the ring's last free of a range ended is there again
     TIDE__BY_ADDRESS_RANGE_MOVED = 5,   ///< a range comes, if the ring's last free of a range ended any
 } tide__by_address;
+enum { TIDE__FRAME_SHIFT = 32 };       ///< of the frame in field `stream`
 #define TIDE__BY_ADDRESS_RANGES "mmap" ///< allocator of ranges
 
 typedef struct tide__slot {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Call stacks of a trace: scopes of kind frame, from the outermost in, with the operator that asked below them. See
-// moments.h for what they are grouped by.
+// moments.h for what they are grouped by. By module and category a program's own words come first: the regions that a
+// block lies in, as PyTorch programs under `tidemark record --torch` tell of them.
 //
 //     "forward @ /home/ann/model.py:199"      function, file, line
 //     "at::native::bmm(at::Tensor const&)"    the function alone
@@ -148,6 +149,22 @@ static size_t forward_calls(const tide_trace *t, uint32_t scope, frame calls[MAX
     return n;
 }
 
+/// The next region outwards from scope `id`; 0: none.
+static uint32_t next_region(const tide_trace *t, uint32_t id) {
+    while (id > 0 && id < t->names.n_scopes && !t->names.scopes[id].is_region) id = t->names.scopes[id].parent;
+    return id < t->names.n_scopes ? id : 0;
+}
+
+/// What stands for a block without a stack: of modules, where the program tells of regions alone, that it lies in none.
+static const char *no_stack(const tide_trace *t, tide_group_by by) {
+    return by == TIDE_BY_MODULE && t != NULL && t->names.has_regions && !t->names.has_frames ? "(outside all regions)"
+                                                                                             : "(no stack)";
+}
+
+static const char *region_name(const tide_trace *t, uint32_t id) {
+    return tide__trace_text(t, t->names.scopes[id].name_id);
+}
+
 /// What stands for a stack that no line of Python is in.
 static void add_outside(const frame *f, tide_text *key) {
     if (f->library != NULL)
@@ -245,10 +262,26 @@ static void lines_key(const tide_trace *t, uint32_t scope, tide_text *key) {
 
 // ---- categories ----
 
+/// By how regions of PyTorch programs are called (preload/python); NULL: that says nothing.
+static const char *category_of_region(const char *name) {
+    static const struct {
+        const char *ending, *category;
+    } table[] = {{", forward", "activations"}, {", backward", "gradients"}, {"optimizer step", "optimizer"}};
+    const size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const size_t n_ending = strlen(table[i].ending);
+        if (n >= n_ending && strcmp(name + n - n_ending, table[i].ending) == 0) return table[i].category;
+    }
+    return NULL;
+}
+
 /// What functions of PyTorch and of optimizers are called in all of its versions; a guess for any other program.
 static const char *category_of(const tide_trace *t, uint32_t scope) {
     bool any = false, workspace = false, backward = false, optimizer = false, forward = false, weights = false;
+    const uint32_t region = next_region(t, scope);
+    const char *told = region != 0 ? category_of_region(region_name(t, region)) : NULL;
     frame f;
+    if (told != NULL) return told;
     EACH_FRAME(t, scope, id, f) {
         any = true;
         workspace = workspace || function_has(&f, "Workspace") || function_has(&f, "CUDABlasHandle");
@@ -305,14 +338,18 @@ static void add_frame(const frame *f, tide_group_by by, tide_text *key) {
 }
 
 void tide__stack_key(const tide_trace *t, uint32_t scope_id, tide_group_by by, tide_text *key) {
-    const frame f = t != NULL && scope_id != 0 ? leading(t, scope_id) : (frame){0};
-    if (f.function == NULL) {
-        tide_text_add(key, "(no stack)");
+    const bool is_there = t != NULL && scope_id != 0, is_told = is_there && next_region(t, scope_id) != 0;
+    const frame f = is_there ? leading(t, scope_id) : (frame){0};
+    if (f.function == NULL && !(is_told && (by == TIDE_BY_MODULE || by == TIDE_BY_CATEGORY))) {
+        tide_text_add(key, no_stack(t, by));
         return;
     }
     switch (by) {
     case TIDE_BY_MODULE:
-        (void)module_key(t, scope_id, key, NULL);
+        if (is_told)
+            tide_text_add(key, region_name(t, next_region(t, scope_id)));
+        else
+            (void)module_key(t, scope_id, key, NULL);
         break;
     case TIDE_BY_STACK:
         lines_key(t, scope_id, key);
@@ -417,33 +454,89 @@ static tide_status add_frames(summing *s, const tide_calls *c, tide_group_by by)
 
 // ---- by modules ----
 
-/// Each module holds what the modules in it do: "a > b > c" counts in "a", "a > b" and itself.
-static tide_status add_modules(summing *s, const tide_trace *t, const tide_calls *c) {
-    for (size_t i = 1; i < c->n; i++) {
-        const tide_call *call = &c->calls[i];
-        size_t ends[MAX_MODULES];
-        if (call->own_blocks == 0) continue;
-        s->key.len = 0;
-        for (size_t k = module_key(t, call->scope_id, &s->key, ends); k-- > 0;) {
-            if (s->key.failed) return TIDE_ERR_NOMEM;
-            s->key.len = ends[k];
-            s->key.data[ends[k]] = '\0';
-            TIDE_TRY(add_to_key(s, call->own_blocks, call->own_bytes));
+/// Blocks of a set that have one scope.
+typedef struct scope_sum {
+    uint64_t key; ///< the scope + 1
+    uint64_t n_blocks, bytes;
+} scope_sum;
+
+static tide_status sum_scopes(const tide_live_set *set, tide_map *sums) {
+    for (size_t i = 0; i < set->n; i++) {
+        const tide_live *item = &set->items[i];
+        const uint64_t key = (set->trace != NULL && !item->in_buffer ? (uint64_t)item->scope_id : 0) + 1;
+        scope_sum *known = tide_map_find(sums, key);
+        if (known != NULL) {
+            known->n_blocks++;
+            known->bytes += item->requested_bytes;
+        } else if (!tide_map_put(sums, &(scope_sum){key, 1, item->requested_bytes})) {
+            return TIDE_ERR_NOMEM;
         }
     }
     return TIDE_OK;
 }
 
+/// Each region that a block lies in, of one name once: a module that calls itself.
+static tide_status add_regions(summing *s, const tide_trace *t, uint32_t scope, const scope_sum *of) {
+    for (uint32_t id = next_region(t, scope); id != 0; id = next_region(t, t->names.scopes[id].parent)) {
+        uint32_t inner = next_region(t, scope);
+        while (inner != id && t->names.scopes[inner].name_id != t->names.scopes[id].name_id)
+            inner = next_region(t, t->names.scopes[inner].parent);
+        if (inner != id) continue;
+        s->key.len = 0;
+        tide_text_add(&s->key, region_name(t, id));
+        TIDE_TRY(add_to_key(s, of->n_blocks, of->bytes));
+    }
+    return TIDE_OK;
+}
+
+/// Each module holds what the modules in it do: "a > b > c" counts in "a", "a > b" and itself.
+static tide_status add_modules_of(summing *s, const tide_trace *t, uint32_t scope, const scope_sum *of) {
+    size_t ends[MAX_MODULES];
+    s->key.len = 0;
+    if (t == NULL || scope == 0 || (next_region(t, scope) == 0 && leading(t, scope).function == NULL)) {
+        tide_text_add(&s->key, no_stack(t, TIDE_BY_MODULE));
+        return add_to_key(s, of->n_blocks, of->bytes);
+    }
+    if (next_region(t, scope) != 0) return add_regions(s, t, scope, of);
+    for (size_t k = module_key(t, scope, &s->key, ends); k-- > 0;) {
+        if (s->key.failed) return TIDE_ERR_NOMEM;
+        s->key.len = ends[k];
+        s->key.data[ends[k]] = '\0';
+        TIDE_TRY(add_to_key(s, of->n_blocks, of->bytes));
+    }
+    return TIDE_OK;
+}
+
+static tide_status add_modules(summing *s, const tide_live_set *set) {
+    tide_map sums = TIDE_MAP(scope_sum);
+    tide_status st = sum_scopes(set, &sums);
+    for (size_t i = 0; st == TIDE_OK && i < sums.cap; i++) {
+        const scope_sum *one = tide_map_at(&sums, i);
+        if (one != NULL) st = add_modules_of(s, set->trace, (uint32_t)(one->key - 1), one);
+    }
+    tide_map_deinit(&sums);
+    return st;
+}
+
 // ---- all of them ----
 
-static tide_status sum(summing *s, const tide_live_set *set, const tide_calls *c, tide_group_by by) {
-    for (size_t i = 0; i < s->n; i++) TIDE_TRY(tide_strmap_put(&s->by_key, s->groups[i].key, i));
-    if (c->untold_blocks > 0) {
+static tide_status sum_calls(summing *s, const tide_live_set *set, tide_group_by by, tide_error *err) {
+    tide_calls calls = {0};
+    TIDE_TRY(tide_live_set_calls(set, &calls, err));
+    tide_status st = TIDE_OK;
+    if (calls.untold_blocks > 0) {
         s->key.len = 0;
         tide_text_add(&s->key, "(no stack)");
-        TIDE_TRY(add_to_key(s, c->untold_blocks, c->untold_bytes));
+        st = add_to_key(s, calls.untold_blocks, calls.untold_bytes);
     }
-    return by == TIDE_BY_MODULE ? add_modules(s, set->trace, c) : add_frames(s, c, by);
+    if (st == TIDE_OK) st = add_frames(s, &calls, by);
+    tide_calls_deinit(&calls);
+    return st;
+}
+
+static tide_status sum(summing *s, const tide_live_set *set, tide_group_by by, tide_error *err) {
+    for (size_t i = 0; i < s->n; i++) TIDE_TRY(tide_strmap_put(&s->by_key, s->groups[i].key, i));
+    return by == TIDE_BY_MODULE ? add_modules(s, set) : sum_calls(s, set, by, err);
 }
 
 /// Lines of Python say more than what carried them out.
@@ -469,10 +562,7 @@ tide_status tide__groups_add_callees(const tide_live_set *s, tide_group_by by, t
                                      tide_error *err) {
     summing sums = {.groups = *groups, .n = *n, .cap = *n};
     const size_t n_own = *n;
-    tide_calls calls = {0};
-    TIDE_TRY(tide_live_set_calls(s, &calls, err));
-    tide_status st = sum(&sums, s, &calls, by);
-    tide_calls_deinit(&calls);
+    const tide_status st = sum(&sums, s, by, err);
     tide_strmap_deinit(&sums.by_key);
     tide_text_deinit(&sums.key);
     *groups = sums.groups;

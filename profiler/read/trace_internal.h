@@ -35,6 +35,7 @@ typedef struct tide__kept_scope {
     int32_t run;
     uint32_t parent; ///< 0: outermost
     bool is_frame;
+    bool is_region;
 } tide__kept_scope;
 
 /// The small tables of the file by their numbers. They only grow, and a text stays where it is until close. Several
@@ -43,7 +44,8 @@ typedef struct tide__trace_names {
     uint32_t *refs;     ///< who has them in common, changed atomically; NULL: more may come
     const char **texts; ///< [n_texts], index = number; [0] and numbers that are not there are ""
     size_t n_texts, cap_texts;
-    tide__kept_scope *scopes; ///< [n_scopes], the same
+    bool has_regions, has_frames; ///< some scope is one
+    tide__kept_scope *scopes;     ///< [n_scopes], the same
     size_t n_scopes, cap_scopes;
     const char **devices; ///< [n_devices], the same
     size_t n_devices, cap_devices;

@@ -138,13 +138,16 @@ static bool take_scope(tide__trace_names *n, sqlite3_value *const *row, size_t i
     const bool is_step = is_operator && !parent.is_operator && has_step && step <= INT32_MAX;
     const bool lies_in_operator = is_operator || (parent.is_operator && run == parent.run);
     n->n_scope_rows++;
+    n->has_regions = n->has_regions || strcmp(kind, "region") == 0;
+    n->has_frames = n->has_frames || is_frame;
     n->scopes[n->n_scopes++] =
         (tide__kept_scope){.step_bits = (has_step ? (step + 1) << STEP_SHIFT : 0) |
                                         (lies_in_operator ? IS_OPERATOR : 0) | (is_step ? IS_STEP : 0),
                            .name_id = has_name ? (uint32_t)name_id : 0,
                            .run = run,
                            .parent = has_parent ? (uint32_t)parent_id : 0,
-                           .is_frame = is_frame};
+                           .is_frame = is_frame,
+                           .is_region = strcmp(kind, "region") == 0};
     return true;
 }
 

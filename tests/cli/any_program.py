@@ -174,6 +174,20 @@ class Told(Recorded):
                                 (3, 2, "munmap"), (1, 1, "mprotect"), (1, 8, "mprotect"), (3, 8, "mmap")])
         self.is_whole()
 
+    def test_a_plugin_that_brings_the_c_plus_plus_library(self):
+        self.record(VICTIM, "plugin", (BUILT / "preload_plugin.so").resolve())
+        aligned = MARK // 64 * 64 + 64 - MARK # the C++ library rounds up
+        self.assertEqual([marked(self.path, more) for more in (0, 2, aligned)], [(1, 1)] * 3)
+
+    def test_a_heap_at_low_addresses_also_where_nothing_is_recorded(self):
+        # Without random addresses the heap follows the program, which lies at 4 MiB.
+        low = [*(["setarch", "-R"] if shutil.which("setarch") else []), BUILT / "preload_low", "each"]
+        self.record(*low)
+        self.assertEqual(marked(self.path), (1, 1))
+        library = pathlib.Path(PROGRAM).parents[1] / "lib/tidemark/libtidemark-preload.so"
+        done = subprocess.run(low, env=environment({"LD_PRELOAD": str(library.resolve())}), capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_operators_of_c_plus_plus(self):
         operators = BUILT / "preload_operators"
         library = jemalloc_of(BUILT / "preload_jemalloc")

@@ -30,7 +30,7 @@ def main():
     if has_symbols == "1":
         wanted.add(f"{libdir}/tidemark/libtidemark-symbols.so")
     if has_libraries == "1":
-        wanted.add(f"{libdir}/tidemark/libtidemark-preload.so")
+        wanted |= {f"{libdir}/tidemark/libtidemark-preload.so", f"{libdir}/tidemark/python/sitecustomize.py", f"{libdir}/tidemark/python/tidemark_torch.py"}
         version = pathlib.Path(__file__).parents[2].joinpath("include/tidemark/version.h").read_text()
         (abi,), (full,) = re.findall(r"^#define TIDE_ABI (\d+)", version, re.M), re.findall(r'TIDE_VERSION "(.*)"', version)
         parts = ["tidemark-record", "tidemark-plan", "tidemark-trace"]

@@ -316,6 +316,16 @@ static void elsewhere(const char *what) {
     in_a_thread();
 }
 
+/// A library of C++, in a scope of its own.
+static void plugin(const char *path) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    int (*work)(void) = NULL;
+    void *address = library != NULL ? dlsym(library, "work") : NULL;
+    if (address == NULL) _exit(8);
+    memcpy(&work, &address, sizeof work);
+    if (work() != 0 || dlerror() != NULL || dlclose(library) != 0) _exit(7);
+}
+
 int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     const int n = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0;
@@ -325,6 +335,7 @@ int main(int argc, char **argv) {
     if (strcmp(what, "each") == 0) each_function();
     if (strcmp(what, "dlerror") == 0 && dlerror() != NULL) say("an error of dlsym that is not ours\n");
     if (strcmp(what, "pages") == 0) pages();
+    if (strcmp(what, "plugin") == 0) plugin(argv[2]);
     if (strcmp(what, "addresses") == 0) addresses();
     if (strcmp(what, "threads") == 0) threads(n, argc > 3 ? (int)strtol(argv[3], NULL, 10) : 100);
     if (strcmp(what, "close") == 0) close_all();
