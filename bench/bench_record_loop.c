@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A program that knows nothing of tidemark and allocates: what bench_record.py runs alone, recorded and under heaptrack.
+// A program that knows nothing of tidemark and allocates: what bench_record.py runs alone, recorded and under
+// heaptrack.
 //
 //     bench_record_loop THREADS EVENTS ROUNDS DEPTH    ns of the processor for an event of the quickest round, of the
 //                                                      slowest of its threads; bytes resident at most

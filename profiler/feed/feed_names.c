@@ -65,8 +65,8 @@ void tide__feed_names_deinit(tide__feed *f) {
     }
 }
 
-/// A larger table that holds the same. False: no memory; the old one may fill up further, up to three quarters: a fuller
-/// one is searched for long.
+/// A larger table that holds the same. False: no memory; the old one may fill up further, up to three quarters: a
+/// fuller one is searched for long.
 static bool make_larger(tide__feed *f, tide__name_table *old) {
     tide__name_table *t = new_table(2 * old->cap);
     if (t == NULL) return f->n_names < old->cap / 4 * 3;
