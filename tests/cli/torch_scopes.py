@@ -223,6 +223,10 @@ def scripted(x):
         return x + 1
 scripted(torch.ones(2)); take(9)
 x = torch.ones(8, requires_grad=True)
+class Mixed(nn.Module):
+    def __init__(self): super().__init__(); self.a, self.b = Backward(43), Backward(45)
+    def forward(self, x): return self.b(Pass.apply(self.a(x), 44))
+Mixed()(x).sum().backward()
 net = nn.Sequential(Backward(40), nn.Sequential(Backward(41)), nn.ReLU(inplace=True))
 net(x).sum().backward(); take(42)
 from torch.utils.checkpoint import checkpoint
@@ -243,6 +247,7 @@ FOUND = {1: ["bad, forward < Outer, forward", "Thrower, forward"], 2: ["ok, forw
          12: ["Again, forward"], 11: ["Again, forward < Again, forward"], 10: ["Again, forward < Again, forward < Again, forward"],
          20: ["Sequential.0, forward < Sequential, forward"] * 4, 21: ["Sequential.1, forward < Sequential, forward"] * 4,
          7: [""], 8: [""], 9: [""], 40: ["Sequential#2.0, backward"], 41: ["Sequential#2.1.0, backward"], 42: [""],
+         43: ["Mixed.a, backward"], 44: ["Mixed, backward"], 45: ["Mixed.b, backward"],
          31: ["Inner, forward"] * 2, 32: [""], 33: ["Backward, backward"], 34: ["Inner, forward"], 35: [""], 30: ["## mine ##"],
          50: ["optimizer step"], 51: [""]}
 WORKERS = HEAD + """
