@@ -17,7 +17,10 @@ extern "C" {
 /// First bytes of a file that tide_trace_recognise wants to see.
 enum { TIDE_TRACE_HEAD_BYTES = 100 };
 /// Version of the trace format (docs/trace-format.md).
-enum { TIDE_TRACE_VERSION = 1 };
+enum {
+    TIDE_TRACE_VERSION = 1,
+    TIDE_TRACE_VERSION_PACKED = 2, ///< of a trace that has blocks in chunks
+};
 /// Whether a file that begins with `head` is a trace, of whatever version: by content, not by name.
 bool tide_trace_recognise(const void *head, size_t n_bytes);
 
@@ -107,8 +110,8 @@ typedef struct tide_trace_block_row {
 } tide_trace_block_row;
 /// Some blocks; anything but TIDE_OK ends the reading and is returned by it.
 typedef tide_status (*tide_trace_block_fn)(void *ctx, const tide_trace_block_row *rows, size_t n);
-/// The blocks of tide_trace_blocks in order of the file, which is nearly by number: no array is made of them. 0.3 us
-/// each.
+/// The blocks of tide_trace_blocks in order of the file, which is nearly by number (those that are packed in the order
+/// of their allocs): no array is made of them. 0.3 us each.
 tide_status tide_trace_each_block(tide_trace *t, int64_t run_id, tide_trace_block_fn fn, void *ctx,
                                   tide_error *err) TIDE_NODISCARD;
 /// One of them by its number. TIDE_ERR_NOT_FOUND.

@@ -104,12 +104,9 @@ static tide_status add_blocks(takes *k, tide_error *err) {
     sqlite3_stmt *stmt;
     bool has_row;
     last_owner last = {0};
-    TIDE_TRY(tide__trace_need_tables(k->t, err));
-    TIDE_TRY(tide__sql_prepare(&k->t->sql,
-                               "SELECT alloc_event, alloc_ns, free_event, free_ns, device, allocator_id, tag_id, "
-                               "reserved_bytes, id FROM block "
-                               "WHERE device IN (SELECT id FROM main.device WHERE name <> 'cpu')",
-                               &stmt, err));
+    TIDE_TRY(tide__trace_ask_blocks(
+        k->t, "alloc_event, alloc_ns, free_event, free_ns, device, allocator_id, tag_id, reserved_bytes, id",
+        "WHERE device IN (SELECT id FROM main.device WHERE name <> 'cpu')", &stmt, err));
     tide_status st;
     while ((st = tide__sql_step(&k->t->sql, stmt, &has_row, err)) == TIDE_OK && has_row) {
         st = add_block(k, stmt, &last, err);

@@ -30,9 +30,8 @@ static tide_status end_event_of(tide_trace *t, sqlite3_stmt *stmt, const tide_tr
 tide_status tide_trace_end_events(tide_trace *t, const tide_trace_birth *blocks, size_t n, uint64_t *end_events,
                                   tide_error *err) {
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__trace_need_tables(t, err));
-    TIDE_TRY(tide__sql_prepare(
-        &t->sql, "SELECT free_event, alloc_ns FROM block WHERE id IN (?1, -?2) AND alloc_event = ?2", &stmt, err));
+    TIDE_TRY(
+        tide__trace_ask_blocks(t, "free_event, alloc_ns", "WHERE id IN (?1, -?2) AND alloc_event = ?2", &stmt, err));
     tide_status st = TIDE_OK;
     for (size_t i = 0; st == TIDE_OK && i < n; i++) {
         st = end_event_of(t, stmt, &blocks[i], &end_events[i], err);

@@ -8,6 +8,7 @@
 #include "core/base/host_alloc.h"
 #include "profiler/read/moments_internal.h"
 #include "profiler/read/trace_internal.h"
+#include "profiler/store/block_reader.h"
 #include "profiler/store/plan_rows.h"
 
 static bool i64_column(sqlite3_stmt *stmt, int i, int64_t *out) {
@@ -323,14 +324,12 @@ static size_t keep_blocks(const tide_trace *t, tide_trace_block *blocks, size_t 
 tide_status tide_trace_blocks(tide_trace *t, int64_t run_id, tide_trace_block **out, size_t *n, tide_error *err) {
     tide__span span;
     TIDE_TRY(tide__trace_span(t, run_id, &span, err));
-    TIDE_TRY(tide__trace_need_tables(t, err));
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(
-        &t->sql,
-        "SELECT id, kind, device, stream, requested_bytes, reserved_bytes, address, alloc_ns, free_ns, thread, tag_id, "
-        "scope_id, run_id, free_event FROM block "
-        "WHERE alloc_event <= ?2 AND (free_event IS NULL OR free_event >= ?1) ORDER BY alloc_event",
-        &stmt, err));
+    TIDE_TRY(tide__trace_ask_blocks(
+        t,
+        "id, kind, device, stream, requested_bytes, reserved_bytes, address, alloc_ns, free_ns, thread, tag_id, "
+        "scope_id, run_id, free_event",
+        "WHERE alloc_event <= ?2 AND (free_event IS NULL OR free_event >= ?1) ORDER BY alloc_event", &stmt, err));
     sqlite3_bind_int64(stmt, 1, span.first_event);
     sqlite3_bind_int64(stmt, 2, span.last_event);
     tide_trace_block *blocks = NULL;
@@ -361,8 +360,8 @@ void tide_trace_blocks_free(tide_trace_block *blocks, size_t n) {
 enum { BATCH = 1024 };
 
 #define COLUMNS                                                                                                        \
-    "SELECT id, kind, device, requested_bytes, reserved_bytes, address, alloc_ns, free_ns, free_event, allocator_id, " \
-    "tag_id, scope_id FROM block "
+    "id, kind, device, requested_bytes, reserved_bytes, address, alloc_ns, free_ns, free_event, allocator_id, "        \
+    "tag_id, scope_id"
 
 static bool number(sqlite3_stmt *stmt, int i, uint32_t *out) {
     const int64_t v = sqlite3_column_int64(stmt, i); // NULL: 0
@@ -436,27 +435,73 @@ static tide_status read_rows(tide_trace *t, sqlite3_stmt *stmt, const taker *to,
     return st;
 }
 
+// Of chunks no SQL is asked: they come as arrays.
+
+static tide_trace_block_row row_of(const tide_trace *t, const tide__block_row *b) {
+    const bool is_freed = b->free_event != 0 && b->free_event <= t->last_event; // or not yet, as the trace is seen
+    return (tide_trace_block_row){.id = (uint64_t)b->id,
+                                  .alloc_ns = (uint64_t)b->alloc_ns,
+                                  .free_ns = is_freed ? (uint64_t)b->free_ns : UINT64_MAX,
+                                  .requested_bytes = (uint64_t)b->requested_bytes,
+                                  .reserved_bytes = (uint64_t)b->reserved_bytes,
+                                  .address = (uint64_t)b->address,
+                                  .name = (uint32_t)b->tag_id,
+                                  .scope = (uint32_t)b->scope_id,
+                                  .allocator = (uint32_t)b->allocator_id,
+                                  .device = (uint32_t)b->device,
+                                  .kind = (tide_memory_kind)b->kind};
+}
+
+static tide_status read_chunk(tide_trace *t, const tide__block_row *blocks, size_t n_blocks, const tide__span *span,
+                              const taker *to, tide_error *err) {
+    tide_trace_block_row rows[BATCH];
+    size_t n = 0;
+    for (size_t i = 0; i < n_blocks; i++) {
+        const tide__block_row *b = &blocks[i];
+        if (b->alloc_event > span->last_event || (b->free_event != 0 && b->free_event < span->first_event)) continue;
+        rows[n++] = row_of(t, b);
+        if (n < BATCH) continue;
+        TIDE_TRY(give(t, rows, n, to, err));
+        n = 0;
+    }
+    return give(t, rows, n, to, err);
+}
+
+static tide_status read_chunks(tide_trace *t, const tide__span *span, const taker *to, tide_error *err) {
+    tide__block_reader *r;
+    TIDE_TRY(tide__block_reader_open(&t->sql, &r, err));
+    tide__block_question all = tide__all_blocks();
+    all.last_alloc = span->last_event;
+    tide_status st = tide__block_reader_ask(r, &all, err);
+    const tide__block_row *blocks;
+    size_t n;
+    while (st == TIDE_OK && (st = tide__block_reader_next(r, &blocks, &n, err)) == TIDE_OK && n > 0)
+        st = read_chunk(t, blocks, n, span, to, err);
+    tide__block_reader_close(r);
+    return st;
+}
+
 tide_status tide_trace_each_block(tide_trace *t, int64_t run_id, tide_trace_block_fn fn, void *ctx, tide_error *err) {
     tide__span span;
     TIDE_TRY(tide__trace_span(t, run_id, &span, err));
     TIDE_TRY(tide__trace_need_tables(t, err));
     sqlite3_stmt *stmt;
-    TIDE_TRY(tide__sql_prepare(
-        &t->sql, COLUMNS "WHERE alloc_event <= ?2 AND (free_event IS NULL OR free_event >= ?1) ORDER BY id", &stmt,
-        err));
+    TIDE_TRY(tide__sql_prepare(&t->sql,
+                               "SELECT " COLUMNS " FROM block WHERE alloc_event <= ?2 AND "
+                               "(free_event IS NULL OR free_event >= ?1) ORDER BY id",
+                               &stmt, err));
     sqlite3_bind_int64(stmt, 1, span.first_event);
     sqlite3_bind_int64(stmt, 2, span.last_event);
     const taker to = {.fn = fn, .ctx = ctx, .first_event = span.first_event};
     const tide_status st = read_rows(t, stmt, &to, err);
     sqlite3_finalize(stmt);
-    return st;
+    return st == TIDE_OK && t->is_packed ? read_chunks(t, &span, &to, err) : st;
 }
 
 tide_status tide_trace_find_block(tide_trace *t, uint64_t id, tide_trace_block_row *out, tide_error *err) {
-    TIDE_TRY(tide__trace_need_tables(t, err));
     sqlite3_stmt *stmt;
     bool has_row;
-    TIDE_TRY(tide__sql_prepare(&t->sql, COLUMNS "WHERE id = ?1", &stmt, err));
+    TIDE_TRY(tide__trace_ask_blocks(t, COLUMNS, "WHERE id = ?1", &stmt, err));
     sqlite3_bind_int64(stmt, 1, (int64_t)id);
     tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
     if (st == TIDE_OK && (!has_row || id == 0 || id > INT64_MAX))

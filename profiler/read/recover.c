@@ -380,7 +380,9 @@ static tide_status open_damaged(recovery *r, tide_error *err) {
     // A head with another version may be damaged, or that of a newer program: table meta has the version too.
     char version[16];
     tide__damaged_meta_text(&r->in, "version", version, sizeof version);
-    if (version[0] == '\0' || strtol(version, NULL, 10) == TIDE__TRACE_VERSION) TIDE_TRY(holds_events(r, &has, err));
+    const long n = strtol(version, NULL, 10);
+    if (version[0] == '\0' || n == TIDE_TRACE_VERSION || n == TIDE_TRACE_VERSION_PACKED)
+        TIDE_TRY(holds_events(r, &has, err));
     if (!has && err != NULL) *err = why;
     return has ? TIDE_OK : st;
 }

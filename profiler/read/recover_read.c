@@ -62,12 +62,13 @@ static tide_status check_head(tide__damaged *in, const char *file, tide_error *e
         return not_a_trace(in->path, "it is an SQLite database of another program", err);
     const unsigned char *v = head + 60;
     const uint32_t version = (uint32_t)v[0] << 24 | (uint32_t)v[1] << 16 | (uint32_t)v[2] << 8 | v[3];
-    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
+    if (version == TIDE_TRACE_VERSION || version == TIDE_TRACE_VERSION_PACKED) return TIDE_OK;
     const tide_status st =
         TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': trace version %" PRIu32, in->path, version);
     tide_error_where(err, "%s", in->path);
-    tide_error_note(err, "this tidemark reads version %d", (int)TIDE__TRACE_VERSION);
-    if (version > TIDE__TRACE_VERSION) tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
+    tide_error_note(err, "this tidemark reads versions %d and %d", (int)TIDE_TRACE_VERSION,
+                    (int)TIDE_TRACE_VERSION_PACKED);
+    if (version > TIDE_TRACE_VERSION_PACKED) tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
     return st;
 }
 

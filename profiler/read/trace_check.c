@@ -26,8 +26,10 @@ typedef struct checker {
     tide_status st; // what was wrong first
     tide__replay replay;
     series_check *series; // [t->n_series], owned
-    sqlite3_stmt *block;  // NULL: the table is not made yet
+    sqlite3_stmt *block;  // NULL: the table is not made yet, or blocks are packed
     int64_t n_blocks;
+    uint64_t *sums; // [n_sums] of blocks by where their allocs are, owned; NULL: blocks are not packed
+    size_t n_sums;
     struct {
         int64_t begin_ns, end_ns;
     } * intervals; // [n_intervals] of 1024 events, owned
@@ -82,9 +84,99 @@ static bool is_row_of(sqlite3_stmt *stmt, const tide__live_block *b, const tide_
            holds_id(stmt, 15, b->scope_id);
 }
 
+// ---- blocks that are packed ----
+//
+// To look up each would take a chunk for each. Instead what the events say and what the chunks say is added up, by
+// where the allocs are: a sum of hashes, so that the order does not matter.
+
+enum { SUM_EVENTS = 4096 };
+
+/// Blocks of before the first event are in sum 0.
+static size_t sum_of(const checker *c, int64_t alloc_event) {
+    const int64_t first = c->t->first_event;
+    if (alloc_event < first) return 0;
+    const size_t i = (size_t)((alloc_event - first) / SUM_EVENTS) + 1;
+    return i < c->n_sums ? i : 0;
+}
+
+static uint64_t hash_of(const int64_t *values, size_t n) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < n; i++) {
+        h = (h ^ (uint64_t)values[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    return h;
+}
+
+static uint64_t hash_of_block(const tide__live_block *b, const tide__event *end) {
+    const int64_t values[] = {b->block_id,
+                              b->run_id,
+                              b->alloc_event,
+                              end != NULL ? end->id : 0,
+                              b->alloc_ns,
+                              b->free_requested_ns,
+                              end != NULL ? end->t_ns : 0,
+                              b->kind,
+                              b->device,
+                              b->stream,
+                              b->requested_bytes,
+                              b->reserved_bytes,
+                              b->address,
+                              b->thread,
+                              b->allocator_id,
+                              b->tag_id,
+                              b->scope_id};
+    return hash_of(values, sizeof values / sizeof values[0]);
+}
+
+static tide_status take_id(void *ctx, const tide__event *events, size_t n) {
+    if (n > 0) *(int64_t *)ctx = events[0].block_id;
+    return TIDE_OK;
+}
+
+/// Take a row, with the columns of table block, out of its sum.
+static tide_status take_out(checker *c, sqlite3_stmt *row) {
+    int64_t values[17];
+    for (int i = 0; i < 17; i++) values[i] = sqlite3_column_int64(row, i); // NULL: 0, none
+    const int64_t id = values[0], alloc = values[2];
+    if (id < 0) { // the second block of one number
+        if (id != -alloc || alloc < c->t->first_event || alloc > c->t->last_event)
+            return wrong(c, "block", id, "the block is not what its events say");
+        TIDE_TRY(tide__trace_each(c->t, TIDE__READ_ALL, alloc, alloc, take_id, &values[0], c->err));
+    }
+    c->sums[sum_of(c, alloc)] -= hash_of(values, 17);
+    c->n_blocks--;
+    return TIDE_OK;
+}
+
+static tide_status check_packed(checker *c) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__trace_ask_blocks(c->t, TIDE__BLOCK_COLUMNS, "", &stmt, c->err));
+    bool has_row;
+    tide_status st;
+    while ((st = tide__sql_step(&c->t->sql, stmt, &has_row, c->err)) == TIDE_OK && has_row) {
+        st = take_out(c, stmt);
+        if (st != TIDE_OK) break;
+    }
+    sqlite3_finalize(stmt);
+    TIDE_TRY(st);
+    for (size_t i = 0; i < c->n_sums; i++) {
+        const int64_t first = c->t->first_event + ((int64_t)i - 1) * SUM_EVENTS;
+        if (c->sums[i] != 0)
+            return wrong(c, "block_chunk", first, "blocks of the 4096 events from here on are not what these say");
+    }
+    return c->n_blocks == 0 ? TIDE_OK : wrong(c, "block_chunk", c->n_blocks, "there are more or fewer blocks");
+}
+
+// ---- each block ----
+
 /// `b` has ended with `end` (NULL: it was never freed). Of two blocks with one number the later has that of its event,
 /// negative.
 static void check_block(checker *c, const tide__live_block *b, const tide__event *end) {
+    if (c->sums != NULL) {
+        c->sums[sum_of(c, b->alloc_event)] += hash_of_block(b, end);
+        c->n_blocks++;
+    }
     if (c->block == NULL || c->st != TIDE_OK) return;
     const int64_t ids[] = {b->block_id, -b->alloc_event};
     bool found = false;
@@ -108,6 +200,7 @@ static tide_status check_live_blocks(checker *c) {
     const tide__live_block *b;
     for (size_t i = 0; (b = tide__replay_next(&c->replay, &i)) != NULL;) check_block(c, b, NULL);
     TIDE_TRY(c->st);
+    if (c->sums != NULL) return check_packed(c);
     if (c->block == NULL) return TIDE_OK;
     int64_t n;
     TIDE_TRY(tide__sql_int(&c->t->sql, "SELECT sum(1) FROM main.block", 0, &n, c->err));
@@ -274,6 +367,10 @@ static tide_status check_begin(checker *c) {
     c->replay.on_gone = check_gone;
     c->replay.ctx = c;
     if (t->state == TIDE_TRACE_RECORDING) return TIDE_OK;
+    if (t->is_packed) {
+        c->n_sums = (size_t)((t->last_event - t->first_event + 1) / SUM_EVENTS) + 2;
+        return TIDE_NEW(&c->sums, c->n_sums, c->err, "for the blocks of '%s'", t->path);
+    }
     return tide__sql_prepare(&t->sql, "SELECT " TIDE__BLOCK_COLUMNS_BEHIND_ID " FROM main.block WHERE id = ?",
                              &c->block, c->err);
 }
@@ -303,6 +400,7 @@ tide_status tide_trace_check(tide_trace *t, tide_error *err) {
     tide__replay_deinit(&c.replay);
     tide_host_free(c.series);
     tide_host_free(c.intervals);
+    tide_host_free(c.sums);
     tide_text_deinit(&c.snapshot);
     return st;
 }

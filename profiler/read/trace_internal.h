@@ -101,6 +101,8 @@ struct tide_trace {
     tide_trace_state state;
     bool is_open;         ///< it was found good
     bool holds;           ///< a transaction stays open from one load to the next while it is recorded
+    bool is_packed;       ///< blocks lie in chunks: all of them are in table all_blocks
+    bool has_block_table; ///< all_blocks is registered
     bool has_temp_tables; ///< tables block and step of an unfinished trace, made as TEMP tables of this connection
     bool has_problem_events;
     int64_t first_event, last_event; ///< kept events; 1, 0: none
@@ -174,6 +176,9 @@ size_t tide__trace_series_find(const tide_trace *t, int16_t device, uint8_t kind
 const tide__process_end *tide__trace_process_end(const tide_trace *t, uint64_t block_id, uint64_t alloc_ns);
 /// Make sure that tables block and step can be asked.
 tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) TIDE_NODISCARD;
+/// SELECT `columns` FROM the blocks of the trace, wherever they are, `rest`. In no order unless `rest` says one.
+tide_status tide__trace_ask_blocks(tide_trace *t, const char *columns, const char *rest, sqlite3_stmt **out,
+                                   tide_error *err) TIDE_NODISCARD;
 
 // ---- trace_names.c ----
 

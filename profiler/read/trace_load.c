@@ -5,6 +5,7 @@
 
 #include "core/base/host_alloc.h"
 #include "profiler/read/moments_internal.h"
+#include "profiler/store/block_reader.h"
 #include "profiler/store/finish.h"
 #include "profiler/store/schema.h"
 #include "profiler/store/snapshot.h"
@@ -14,6 +15,7 @@ typedef struct extent {
     tide_trace_state state;
     int64_t first_event, last_event, begin_ns, end_ns;
     int64_t leaf_event;
+    bool is_packed;
 } extent;
 
 static tide_status bad(const tide_trace *t, const char *why, tide_error *err) {
@@ -420,6 +422,11 @@ static tide_status load_inside(tide_trace *t, extent *x, tide_error *err) {
     forget_snapshots(t, x->first_event);
     TIDE_TRY(find_peak_snapshot(t, x->first_event, err));
     if (t->forget[TIDE__KEPT_CURVES] != NULL) t->forget[TIDE__KEPT_CURVES](t);
+    TIDE_TRY(tide__blocks_are_packed(&t->sql, &x->is_packed, err));
+    if (x->is_packed && !t->has_block_table) {
+        TIDE_TRY(tide__block_table_register(&t->sql, err));
+        t->has_block_table = true;
+    }
     return load_leaves(t, x, err);
 }
 
@@ -465,6 +472,7 @@ tide_status tide__trace_load(tide_trace *t, bool *grew, tide_error *err) {
     t->begin_ns = x.begin_ns;
     t->end_ns = x.end_ns;
     t->leaf_event = x.leaf_event;
+    t->is_packed = x.is_packed;
     return TIDE_OK;
 }
 
@@ -497,6 +505,18 @@ tide_status tide__trace_need_tables(tide_trace *t, tide_error *err) {
     TIDE_TRY(make_tables(t, err));
     t->has_temp_tables = true;
     return TIDE_OK;
+}
+
+tide_status tide__trace_ask_blocks(tide_trace *t, const char *columns, const char *rest, sqlite3_stmt **out,
+                                   tide_error *err) {
+    TIDE_TRY(tide__trace_need_tables(t, err));
+    tide_text text = {0};
+    const bool is_packed = t->is_packed && t->state != TIDE_TRACE_RECORDING;
+    tide_text_addf(&text, "SELECT %s FROM %s %s", columns, is_packed ? "all_blocks" : "block", rest);
+    const tide_status st = text.failed ? TIDE_NO_MEMORY(err, "for the blocks of '%s'", t->path)
+                                       : tide__sql_prepare(&t->sql, tide_text_str(&text), out, err);
+    tide_text_deinit(&text);
+    return st;
 }
 
 void tide__trace_unload(tide_trace *t) {

@@ -29,6 +29,20 @@ enum {
     COUNT_ALL = 1000000, // events up to which rows are counted when a trace is opened
 };
 
+/// What makes a trace one of version 2 is there.
+static tide_status check_version_of_tables(const tide_trace *t, tide_error *err) {
+    int64_t is_missing;
+    TIDE_TRY(tide__sql_int(&t->sql,
+                           "SELECT user_version = " TIDE__TRACE_PACKED_TEXT
+                           " AND NOT EXISTS(SELECT 1 FROM main.sqlite_schema WHERE name = 'block_chunk') "
+                           "FROM pragma_user_version",
+                           0, &is_missing, err));
+    if (is_missing == 0) return TIDE_OK;
+    const tide_status st = tide__trace_damaged(t, err);
+    tide_error_note(err, "damaged: a trace of version %d without table block_chunk", (int)TIDE_TRACE_VERSION_PACKED);
+    return st;
+}
+
 tide_status tide__trace_check_tables(const tide_trace *t, tide_error *err) {
     const tide__schema_item *tables;
     const size_t n = tide__schema_tables(&tables);
@@ -48,7 +62,7 @@ tide_status tide__trace_check_tables(const tide_trace *t, tide_error *err) {
         sqlite3_reset(stmt);
     }
     sqlite3_finalize(stmt);
-    return st;
+    return st == TIDE_OK ? check_version_of_tables(t, err) : st;
 }
 
 static tide_status check_number(tide_trace *t, const char *key, const char *what, int64_t found, tide_error *err) {
@@ -71,6 +85,22 @@ static tide_status check_counts(tide_trace *t, const counted *all, size_t n, tid
         TIDE_TRY(check_number(t, all[i].key, all[i].what, found, err));
     }
     return TIDE_OK;
+}
+
+// ---- blocks ----
+
+static tide_status check_blocks(tide_trace *t, tide_error *err) {
+    sqlite3_stmt *stmt;
+    TIDE_TRY(tide__trace_ask_blocks(t, "sum(1), sum(requested_bytes), sum(iif(free_event IS NULL, 0, requested_bytes))",
+                                    "", &stmt, err));
+    bool has_row;
+    int64_t found[3] = {0};
+    tide_status st = tide__sql_step(&t->sql, stmt, &has_row, err);
+    for (int i = 0; st == TIDE_OK && has_row && i < 3; i++) found[i] = sqlite3_column_int64(stmt, i); // NULL: 0
+    sqlite3_finalize(stmt);
+    if (st == TIDE_OK) st = check_number(t, "n_blocks", "blocks", found[0], err);
+    if (st == TIDE_OK) st = check_number(t, "requested_bytes", "requested bytes", found[1], err);
+    return st == TIDE_OK ? check_number(t, "freed_bytes", "freed bytes", found[2], err) : st;
 }
 
 // ---- events ----
@@ -117,11 +147,6 @@ tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err
         {"n_problems", "problems", "SELECT sum(1) FROM main.problem"},
         {"n_lost", "lost events", "SELECT sum(n_lost) FROM main.position"},
     };
-    static const counted blocks[] = {
-        {"n_blocks", "blocks", "SELECT sum(1) FROM main.block"},
-        {"requested_bytes", "requested bytes", "SELECT sum(requested_bytes) FROM main.block"},
-        {"freed_bytes", "freed bytes", "SELECT sum(requested_bytes) FROM main.block WHERE free_event IS NOT NULL"},
-    };
     char schema[32];
     const tide_status st = tide_trace_meta(t, "schema", schema, sizeof schema, err);
     if (st == TIDE_ERR_NOT_FOUND || (st == TIDE_OK && strcmp(schema, TIDE__TRACE_SCHEMA) != 0)) {
@@ -138,7 +163,7 @@ tide_status tide__trace_check_content(tide_trace *t, bool every, tide_error *err
     TIDE_TRY(check_number(t, "first_kept_event", "as first event", t->first_event, err));
     TIDE_TRY(check_leaves(t, err));
     if (!every && t->last_event - t->first_event >= COUNT_ALL) return TIDE_OK;
-    TIDE_TRY(check_counts(t, blocks, sizeof blocks / sizeof blocks[0], err));
+    TIDE_TRY(check_blocks(t, err));
     return check_events(t, err);
 }
 
@@ -166,12 +191,13 @@ static tide_status not_a_trace(const char *path, const char *why, tide_error *er
 }
 
 static tide_status check_version(const char *path, uint32_t version, tide_error *err) {
-    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
+    if (version == TIDE_TRACE_VERSION || version == TIDE_TRACE_VERSION_PACKED) return TIDE_OK;
     const tide_status st =
         TIDE_FAIL(err, TIDE_ERR_BAD_INPUT, "cannot read '%s': trace version %" PRIu32, path, version);
     tide_error_where(err, "%s", path);
-    tide_error_note(err, "this tidemark reads version %d", (int)TIDE__TRACE_VERSION);
-    if (version > TIDE__TRACE_VERSION) tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
+    tide_error_note(err, "this tidemark reads versions %d and %d", (int)TIDE_TRACE_VERSION,
+                    (int)TIDE_TRACE_VERSION_PACKED);
+    if (version > TIDE_TRACE_VERSION_PACKED) tide_error_hint(err, "a newer tidemark wrote it: read it with that one");
     return st;
 }
 

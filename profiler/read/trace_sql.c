@@ -4,15 +4,17 @@
 //
 // A query runs on a connection of its own, which may only read. The views are those of this program and not those of
 // the file: TEMP ones, made anew for each query, so that a trace of unknown origin cannot bring its own. Where events
-// lie in chunks, `event` is a view over both:
+// or blocks lie in chunks, `event` or `block` is a view over both:
 //
 //     file        meta  name  block ...  event  event_chunk
-//     temp        views          event = all_events (when there are chunks)    block, step (when it is unfinished)
+//     temp        views          event = all_events, block = all_blocks (when there are chunks)
+//                                block, step (when it is unfinished)
 #include <string.h>
 
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 #include "profiler/read/moments_internal.h"
+#include "profiler/store/block_reader.h"
 #include "profiler/store/finish.h"
 #include "profiler/store/schema.h"
 
@@ -69,7 +71,7 @@ static void add_view(const tide__schema_item *view, bool has_chunks, tide_text *
     tide_text_add(out, ";\n");
 }
 
-static tide_status make_views(const tide__sql *s, tide_error *err) {
+static tide_status make_views(const tide__sql *s, bool is_packed, tide_error *err) {
     const tide__schema_item *views;
     const size_t n = tide__schema_views(&views);
     int64_t n_chunks;
@@ -78,6 +80,7 @@ static tide_status make_views(const tide__sql *s, tide_error *err) {
     for (size_t i = 0; i < n; i++) add_view(&views[i], n_chunks > 0, &all);
     if (n_chunks > 0)
         tide_text_add(&all, "CREATE TEMP VIEW event AS SELECT " TIDE__EVENT_COLUMNS " FROM all_events;\n");
+    if (is_packed) tide_text_add(&all, "CREATE TEMP VIEW block AS SELECT " TIDE__BLOCK_COLUMNS " FROM all_blocks;\n");
     const tide_status st =
         all.failed ? TIDE_NO_MEMORY(err, "to query '%s'", s->path) : tide__sql_exec(s, tide_text_str(&all), err);
     tide_text_deinit(&all);
@@ -160,9 +163,13 @@ static tide_status prepare(const tide__sql *s, const char *query, sqlite3_stmt *
 static tide_status run(const tide_trace *t, const tide__sql *s, const char *query, const char *separator,
                        size_t max_rows, tide_text *out, tide_error *err) {
     TIDE_TRY(tide__cursor_register(s, err));
+    TIDE_TRY(tide__block_table_register(s, err));
     if (t->state == TIDE_TRACE_RECORDING) TIDE_TRY(tide__finish_tables(s, true, err));
-    TIDE_TRY(make_views(s, err));
-    TIDE_TRY(tide__sql_exec(s, "SELECT 1 FROM all_events LIMIT 0", err)); // connected: the authorizer would refuse that
+    bool is_packed = false;
+    if (t->state != TIDE_TRACE_RECORDING) TIDE_TRY(tide__blocks_are_packed(s, &is_packed, err));
+    TIDE_TRY(make_views(s, is_packed, err));
+    // Connected: the authorizer would refuse that.
+    TIDE_TRY(tide__sql_exec(s, "SELECT 1 FROM all_events LIMIT 0; SELECT 1 FROM all_blocks LIMIT 0", err));
     sqlite3_set_authorizer(s->db, only_reading, NULL);
     tide__sql_guard(s->db, false); // it may take as long as it likes
     sqlite3_stmt *stmt;

@@ -241,6 +241,13 @@ tide_status tide__cursor_next(tide__cursor *c, const tide__event **events, size_
     return read_chunk(c, events, n, err);
 }
 
+bool tide__cursor_chunk(const tide__cursor *c, const tide__event **events, size_t *n) {
+    if (c->taken.first_id == 0) return false;
+    *events = c->events;
+    *n = (size_t)(c->taken.last_id - c->taken.first_id + 1);
+    return true;
+}
+
 void tide__cursor_close(tide__cursor *c) {
     if (c == NULL) return;
     sqlite3_finalize(c->rows);

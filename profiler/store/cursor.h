@@ -15,6 +15,8 @@ tide_status tide__cursor_open(const tide__sql *s, int64_t first_event, int64_t l
 /// The next events; *n 0 at the end. Borrowed until the next call. TIDE_ERR_BAD_INPUT: a row or chunk that no recorder
 /// wrote, an id that does not follow.
 tide_status tide__cursor_next(tide__cursor *c, const tide__event **events, size_t *n, tide_error *err) TIDE_NODISCARD;
+/// The whole chunk that the last batch lies in, borrowed as that one is. False: the batch was rows.
+bool tide__cursor_chunk(const tide__cursor *c, const tide__event **events, size_t *n);
 /// Start again elsewhere, keeping statements and buffers.
 tide_status tide__cursor_seek(tide__cursor *c, int64_t first_event, int64_t last_event, tide_error *err) TIDE_NODISCARD;
 void tide__cursor_close(tide__cursor *c);

@@ -3,9 +3,13 @@
 // The last pass over a trace, and chunks that become rows. See finish.h.
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/host_alloc.h"
+#include "profiler/store/block_chunk.h"
+#include "profiler/store/block_pack.h"
+#include "profiler/store/block_reader.h"
 #include "profiler/store/chunk.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/finish.h"
@@ -264,6 +268,10 @@ static tide_status take_events(pass *p, tide_error *err) {
     while ((st = tide__cursor_next(c, &events, &n, err)) == TIDE_OK && n > 0) {
         ahead next;
         for (size_t i = 0; i < N_AHEAD; i++) next.place[i] = NO_PLACE;
+        const tide__event *chunk = NULL;
+        size_t n_chunk = 0;
+        if (!tide__cursor_chunk(c, &chunk, &n_chunk)) n_chunk = 0;
+        st = tide__block_queue_events(p->blocks, chunk, n_chunk, err);
         for (size_t i = 0; st == TIDE_OK && i < n; i++) {
             if (p->replay.n_live > MANY_LIVE) fetch_ahead(p, &next, events, i, n);
             st = take_event(p, &events[i], err);
@@ -283,13 +291,13 @@ static void pass_deinit(pass *p) {
     tide__process_ends_deinit(&p->ends);
 }
 
-static tide_status pass_init(pass *p, const tide__sql *s, bool in_memory, tide__store *store, tide_error *err) {
+static tide_status pass_init(pass *p, const tide__sql *s, tide__blocks_into into, tide__store *store, tide_error *err) {
     memset(p, 0, sizeof *p);
     p->sql = s;
     p->store = store;
     if (tide__replay_init(&p->replay) != TIDE_OK) return TIDE_NO_MEMORY(err, "to finish '%s'", s->path);
-    TIDE_TRY(tide__block_queue_create(s, in_memory, &p->blocks, err));
-    TIDE_TRY(tide__steps_init(&p->steps, s, in_memory, err));
+    TIDE_TRY(tide__block_queue_create(s, into, &p->blocks, err));
+    TIDE_TRY(tide__steps_init(&p->steps, s, into == TIDE__BLOCKS_INTO_MEMORY, err));
     TIDE_TRY(load_series(p, err));
     TIDE_TRY(load_base(p, err));
     p->replay.on_gone = tide__block_queue_gone;
@@ -308,9 +316,8 @@ static tide_status pass_run(pass *p, tide_error *err) {
 
 // ---- tables ----
 
-/// Empty tables: those of the file, or new TEMP ones.
-static tide_status make_room(const tide__sql *s, bool in_memory, tide_error *err) {
-    if (!in_memory) return tide__sql_exec(s, "DELETE FROM main.block; DELETE FROM main.step", err);
+/// New TEMP tables.
+static tide_status make_temp_tables(const tide__sql *s, tide_error *err) {
     const tide__schema_item *tables;
     const size_t n = tide__schema_tables(&tables);
     for (size_t i = 0; i < n; i++) {
@@ -323,9 +330,21 @@ static tide_status make_room(const tide__sql *s, bool in_memory, tide_error *err
     return TIDE_OK;
 }
 
+/// Empty tables, and which of them blocks go into: what lies in chunks stays there.
+static tide_status make_room(const tide__sql *s, bool in_memory, tide__blocks_into *into, tide_error *err) {
+    *into = TIDE__BLOCKS_INTO_MEMORY;
+    if (in_memory) return make_temp_tables(s, err);
+    TIDE_TRY(tide__sql_exec(s, "DELETE FROM main.block; DELETE FROM main.step", err));
+    int64_t has_chunks;
+    TIDE_TRY(tide__sql_int(s, "SELECT 1 FROM main.event_chunk LIMIT 1", 0, &has_chunks, err));
+    *into = has_chunks != 0 ? TIDE__BLOCKS_INTO_CHUNKS : TIDE__BLOCKS_INTO_ROWS;
+    return has_chunks != 0 ? tide__block_pack_make_table(s, err) : TIDE_OK;
+}
+
 static tide_status fill_tables(const tide__sql *s, bool in_memory, tide__store *store, pass *p, tide_error *err) {
-    TIDE_TRY(make_room(s, in_memory, err));
-    TIDE_TRY(pass_init(p, s, in_memory, store, err));
+    tide__blocks_into into;
+    TIDE_TRY(make_room(s, in_memory, &into, err));
+    TIDE_TRY(pass_init(p, s, into, store, err));
     return pass_run(p, err);
 }
 
@@ -456,8 +475,47 @@ typedef struct expansion {
     tide__sql sql;
     tide__rows *rows;
     sqlite3_stmt *next, *drop;
+    sqlite3_stmt *next_blocks, *drop_blocks; ///< NULL: no blocks are packed
     tide__event events[TIDE__CHUNK_MAX_EVENTS];
+    tide__block_ends ends;
+    tide__block_row blocks[TIDE__CHUNK_MAX_EVENTS];
 } expansion;
+
+static int by_id(const void *a, const void *b) {
+    const int64_t x = ((const tide__block_row *)a)->id, y = ((const tide__block_row *)b)->id;
+    return (x > y) - (x < y);
+}
+
+/// The blocks of the chunk x->events [n].
+static tide_status expand_blocks(expansion *x, size_t n, tide_error *err) {
+    if (x->next_blocks == NULL) return TIDE_OK;
+    const int64_t first = x->events[0].id;
+    bool has_row;
+    sqlite3_bind_int64(x->next_blocks, 1, first);
+    tide_status st = tide__sql_step(&x->sql, x->next_blocks, &has_row, err);
+    if (st == TIDE_OK && has_row) {
+        const uint8_t *data = sqlite3_column_blob(x->next_blocks, 0);
+        if (data == NULL ||
+            !tide__block_chunk_decode(data, (size_t)sqlite3_column_bytes(x->next_blocks, 0), &x->ends) ||
+            !tide__block_chunk_rows(&x->ends, x->events, n, x->blocks))
+            st = tide__cursor_bad(&x->sql, "block_chunk", first, "a chunk of blocks is damaged", err);
+    }
+    sqlite3_reset(x->next_blocks);
+    if (st != TIDE_OK || !has_row) return st;
+    sqlite3_bind_int64(x->drop_blocks, 1, first);
+    TIDE_TRY(tide__sql_run(&x->sql, x->drop_blocks, err));
+    qsort(x->blocks, x->ends.n, sizeof x->blocks[0], by_id); // in this order they go fastest
+    return tide__rows_insert_blocks(x->rows, false, x->blocks, x->ends.n, err);
+}
+
+/// All chunks are rows.
+static tide_status expand_end(expansion *x, tide_error *err) {
+    if (x->next_blocks == NULL) return TIDE_OK;
+    int64_t first;
+    TIDE_TRY(tide__sql_int(&x->sql, "SELECT first_event FROM main.block_chunk LIMIT 1", 0, &first, err));
+    if (first != 0) return tide__cursor_bad(&x->sql, "block_chunk", first, "a chunk of blocks without its events", err);
+    return tide__block_pack_leave_table(&x->sql, err);
+}
 
 /// The oldest chunk becomes rows. *n 0: there is none.
 static tide_status expand_one(expansion *x, size_t *n, tide_error *err) {
@@ -477,6 +535,7 @@ static tide_status expand_one(expansion *x, size_t *n, tide_error *err) {
     // First away with it: its pages serve the rows.
     sqlite3_bind_int64(x->drop, 1, first);
     TIDE_TRY(tide__sql_run(&x->sql, x->drop, err));
+    TIDE_TRY(expand_blocks(x, *n, err));
     return tide__rows_insert_events(x->rows, x->events, *n, err);
 }
 
@@ -490,6 +549,7 @@ static tide_status expand_some(expansion *x, size_t *n_done, tide_error *err) {
         st = expand_one(x, &n, err);
         *n_done += n;
     }
+    if (st == TIDE_OK && n == 0) st = expand_end(x, err);
     if (st == TIDE_OK) st = tide__sql_exec(&x->sql, "COMMIT", err);
     if (st != TIDE_OK && sqlite3_get_autocommit(x->sql.db) == 0) sqlite3_exec(x->sql.db, "ROLLBACK", NULL, NULL, NULL);
     return st;
@@ -510,12 +570,20 @@ static tide_status expansion_open(expansion *x, tide_error *err) {
     TIDE_TRY(tide__rows_open(&x->sql, &x->rows, err));
     TIDE_TRY(tide__sql_prepare(&x->sql, "SELECT first_event, data FROM main.event_chunk ORDER BY first_event LIMIT 1",
                                &x->next, err));
-    return tide__sql_prepare(&x->sql, "DELETE FROM main.event_chunk WHERE first_event = ?", &x->drop, err);
+    TIDE_TRY(tide__sql_prepare(&x->sql, "DELETE FROM main.event_chunk WHERE first_event = ?", &x->drop, err));
+    bool is_packed;
+    TIDE_TRY(tide__blocks_are_packed(&x->sql, &is_packed, err));
+    if (!is_packed) return TIDE_OK;
+    TIDE_TRY(
+        tide__sql_prepare(&x->sql, "SELECT data FROM main.block_chunk WHERE first_event = ?", &x->next_blocks, err));
+    return tide__sql_prepare(&x->sql, "DELETE FROM main.block_chunk WHERE first_event = ?", &x->drop_blocks, err);
 }
 
 static void expansion_close(expansion *x) {
     sqlite3_finalize(x->next);
     sqlite3_finalize(x->drop);
+    sqlite3_finalize(x->next_blocks);
+    sqlite3_finalize(x->drop_blocks);
     tide__rows_close(x->rows);
     sqlite3_close(x->sql.db);
     tide_host_free(x);

@@ -7,6 +7,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/host_alloc.h"
+#include "profiler/store/block_pack.h"
 #include "profiler/store/cursor.h"
 #include "profiler/store/finish_tables.h"
 
@@ -24,6 +25,7 @@ typedef struct batch {
 
 struct tide__block_queue {
     tide__rows *out;
+    tide__block_pack *pack; ///< NULL: all into rows
     bool in_memory;
     tide_status status;
     tide_error error;
@@ -35,13 +37,15 @@ struct tide__block_queue {
     tide__block_row rows[QUEUE]; ///< id, alloc_event until it has ended
 };
 
-tide_status tide__block_queue_create(const tide__sql *s, bool in_memory, tide__block_queue **out, tide_error *err) {
+tide_status tide__block_queue_create(const tide__sql *s, tide__blocks_into into, tide__block_queue **out,
+                                     tide_error *err) {
     tide__block_queue *q;
     TIDE_TRY(TIDE_NEW(&q, 1, err, "to finish '%s'", s->path));
-    q->in_memory = in_memory;
-    const tide_status st = tide__rows_open(s, &q->out, err);
+    q->in_memory = into == TIDE__BLOCKS_INTO_MEMORY;
+    tide_status st = tide__rows_open(s, &q->out, err);
+    if (st == TIDE_OK && into == TIDE__BLOCKS_INTO_CHUNKS) st = tide__block_pack_create(s, &q->pack, err);
     if (st != TIDE_OK) {
-        tide_host_free(q);
+        tide__block_queue_destroy(q);
         return st;
     }
     *out = q;
@@ -51,6 +55,7 @@ tide_status tide__block_queue_create(const tide__sql *s, bool in_memory, tide__b
 void tide__block_queue_destroy(tide__block_queue *q) {
     if (q == NULL) return;
     tide__rows_close(q->out);
+    tide__block_pack_destroy(q->pack);
     tide_host_free(q);
 }
 
@@ -71,13 +76,17 @@ static void flush(tide__block_queue *q, batch *b) {
     b->n = 0;
 }
 
-static void write_row(tide__block_queue *q, batch *b, const tide__block_row *row) {
-    b->rows[b->n++] = *row;
+static void count_row(tide__block_queue *q, const tide__block_row *row) {
     q->sums.n++;
     if (!tide_add_i64(q->sums.requested_bytes, row->requested_bytes, &q->sums.requested_bytes))
         q->sums.requested_bytes = INT64_MAX;
     if (row->free_event != 0 && !tide_add_i64(q->sums.freed_bytes, row->requested_bytes, &q->sums.freed_bytes))
         q->sums.freed_bytes = INT64_MAX;
+}
+
+static void write_row(tide__block_queue *q, batch *b, const tide__block_row *row) {
+    b->rows[b->n++] = *row;
+    count_row(q, row);
     if (b->n == BATCH) flush(q, b);
 }
 
@@ -110,8 +119,12 @@ static void leave(tide__block_queue *q) {
     q->n--;
 }
 
-/// Into its place in the queue, or straight to the table when it has none any more.
+/// Into its chunk, or its place in the queue, or straight to the table when it has none any more.
 static void complete(tide__block_queue *q, const tide__block_row *row) {
+    if (q->pack != NULL && tide__block_pack_end(q->pack, row)) {
+        count_row(q, row);
+        return;
+    }
     // A block that leaves the queue alive does so because its place is taken: then another one is found there.
     const size_t place = q->place[row->alloc_event % WINDOW];
     if (q->rows[place].alloc_event != row->alloc_event) {
@@ -125,10 +138,19 @@ static void complete(tide__block_queue *q, const tide__block_row *row) {
 
 tide_status tide__block_queue_status(tide__block_queue *q, tide_error *err) {
     if (q->status != TIDE_OK && err != NULL) *err = q->error;
-    return q->status;
+    if (q->status != TIDE_OK || q->pack == NULL) return q->status;
+    return tide__block_pack_status(q->pack, err);
+}
+
+tide_status tide__block_queue_events(tide__block_queue *q, const tide__event *events, size_t n, tide_error *err) {
+    if (q->pack == NULL) return TIDE_OK;
+    if (n > 0) return tide__block_pack_begin(q->pack, events, n, err);
+    tide__block_pack_leave(q->pack);
+    return TIDE_OK;
 }
 
 tide_status tide__block_queue_alloc(tide__block_queue *q, const tide__event *e, tide_error *err) {
+    if (q->pack != NULL && tide__block_pack_alloc(q->pack, e)) return TIDE_OK;
     if (q->n == QUEUE) leave(q);
     const size_t place = (q->first + q->n++) % QUEUE;
     q->rows[place].alloc_event = e->id;
@@ -166,7 +188,8 @@ tide_status tide__block_queue_end(tide__block_queue *q, const tide__replay *r, t
     while (q->n > 0) leave(q);
     flush(q, &q->in_order);
     flush(q, &q->late);
-    return tide__block_queue_status(q, err);
+    TIDE_TRY(tide__block_queue_status(q, err));
+    return q->pack != NULL ? tide__block_pack_finish(q->pack, err) : TIDE_OK;
 }
 
 // ---- steps ----

@@ -15,12 +15,22 @@
 ///
 ///     alloc --> [ ended | live | ended | ended | live ... ] --> batch of rows --> table block
 ///                 ^ oldest waits for its end               (a block that outlives the queue is written when it ends)
+///
+/// Blocks whose alloc lies in a chunk of events go into table block_chunk, see block_pack.h.
 typedef struct tide__block_queue tide__block_queue;
 
-tide_status tide__block_queue_create(const tide__sql *s, bool in_memory, tide__block_queue **out,
+typedef enum tide__blocks_into {
+    TIDE__BLOCKS_INTO_ROWS,   ///< of table block
+    TIDE__BLOCKS_INTO_MEMORY, ///< of temp.block
+    TIDE__BLOCKS_INTO_CHUNKS, ///< those of chunks of events, into table block_chunk, which is there; others: rows
+} tide__blocks_into;
+tide_status tide__block_queue_create(const tide__sql *s, tide__blocks_into into, tide__block_queue **out,
                                      tide_error *err) TIDE_NODISCARD;
 /// Takes NULL.
 void tide__block_queue_destroy(tide__block_queue *q);
+/// What follows comes from the chunk of these events; n 0: from none.
+tide_status tide__block_queue_events(tide__block_queue *q, const tide__event *events, size_t n,
+                                     tide_error *err) TIDE_NODISCARD;
 /// `e` has made a block live.
 tide_status tide__block_queue_alloc(tide__block_queue *q, const tide__event *e, tide_error *err) TIDE_NODISCARD;
 /// For tide__replay.on_gone, with the queue as its ctx.

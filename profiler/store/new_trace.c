@@ -119,7 +119,7 @@ bool tide__new_trace_makes(const char *key) {
     static const char *const all[] = {
         "schema",      "version", "state",     "reason",           "n_orphan_frees", "n_scope_events",  "n_blocks",
         "n_runs",      "n_names", "n_scopes",  "n_events",         "n_chunks",       "requested_bytes", "n_problems",
-        "freed_bytes", "n_lost",  "n_threads", "first_kept_event", "totals",         "left_bytes"};
+        "freed_bytes", "n_lost",  "n_threads", "first_kept_event", "totals",         "left_bytes",      "packed"};
     if (strncmp(key, TIDE__PROCESS_END_KEY, sizeof TIDE__PROCESS_END_KEY - 1) == 0) return true;
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(key, all[i]) == 0) return true;

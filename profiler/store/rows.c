@@ -240,6 +240,11 @@ void tide__event_result(sqlite3_context *c, const tide__event *e, int column) {
     if (event_value(e, column, &value)) sqlite3_result_int64(c, value); // a column without a result is NULL
 }
 
+void tide__block_result(sqlite3_context *c, const tide__block_row *b, int column) {
+    int64_t value;
+    if (block_value(b, column, &value)) sqlite3_result_int64(c, value);
+}
+
 static int event_column(sqlite3_vtab_cursor *base, sqlite3_context *c, int column) {
     int64_t value;
     const tide__event *e = (const tide__event *)(const void *)((const rows_cursor *)base)->at;

@@ -47,5 +47,7 @@ enum { TIDE__HAS_STREAM = 1, TIDE__HAS_REQUESTED = 2, TIDE__HAS_RESERVED = 4, TI
 unsigned tide__event_columns(int op);
 /// Column `column_i` of table event for `e`, as the result of a virtual table's xColumn.
 void tide__event_result(sqlite3_context *c, const tide__event *e, int column_i);
+/// The same of table block.
+void tide__block_result(sqlite3_context *c, const tide__block_row *b, int column_i);
 
 #endif

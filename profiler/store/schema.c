@@ -300,6 +300,17 @@ size_t tide__schema_tables(const tide__schema_item **out) {
     return sizeof tables / sizeof tables[0];
 }
 
+static const tide__schema_item block_chunk = {"block_chunk", "CREATE TABLE block_chunk(\n"
+                                                             "  first_event INTEGER PRIMARY KEY,\n"
+                                                             "  blocks INTEGER NOT NULL,\n"
+                                                             "  never_freed INTEGER NOT NULL,\n"
+                                                             "  min_id INTEGER NOT NULL,\n"
+                                                             "  max_id INTEGER NOT NULL,\n"
+                                                             "  data BLOB NOT NULL\n"
+                                                             ") STRICT"};
+
+const tide__schema_item *tide__schema_block_chunk(void) { return &block_chunk; }
+
 // ---- views ----
 //
 // Answers in one SELECT for a user who opens the file with SQLite alone.

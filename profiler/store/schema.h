@@ -16,6 +16,13 @@ enum {
     TIDE__TRACE_APPLICATION_ID = 0x74696465,  ///< 'tide', at byte 68 of the file
     TIDE__TRACE_VERSION = TIDE_TRACE_VERSION, ///< PRAGMA user_version and meta.version
 };
+/// The versions as text, for SQL: of a trace whose blocks are rows, and of one that has table block_chunk in use.
+#define TIDE__TRACE_PLAIN_TEXT "1"
+#define TIDE__TRACE_PACKED_TEXT "2"
+/// Value of meta.packed: what a person reads who finds tables event and block empty.
+#define TIDE__PACKED_TEXT                                                                                              \
+    "events and blocks lie in tables event_chunk and block_chunk: tidemark trace FILE --sql QUERY sees them, "         \
+    "tidemark trace FILE --expand makes rows of them for every SQLite shell"
 #define TIDE__TRACE_SCHEMA "tidemark.trace"
 
 /// Columns of table event in order, for a SELECT.
@@ -41,6 +48,8 @@ typedef struct tide__schema_item {
 
 /// Tables in the order in which they are created.
 size_t tide__schema_tables(const tide__schema_item **out);
+/// Table block_chunk, which a trace has when it has blocks that are packed, or had.
+const tide__schema_item *tide__schema_block_chunk(void);
 size_t tide__schema_views(const tide__schema_item **out);
 
 #endif

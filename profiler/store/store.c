@@ -66,7 +66,7 @@ static tide_status check_head(const tide__store *s, tide_error *err) {
     TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA application_id", 0, &id, err));
     TIDE_TRY(tide__sql_int(&s->sql, "PRAGMA user_version", 0, &version, err));
     if (id != TIDE__TRACE_APPLICATION_ID) return refuse(s, "it is not a tidemark trace", err);
-    if (version == TIDE__TRACE_VERSION) return TIDE_OK;
+    if (version == TIDE_TRACE_VERSION || version == TIDE_TRACE_VERSION_PACKED) return TIDE_OK; // it may be finished
     char why[64];
     snprintf(why, sizeof why, "it is a trace of version %" PRId64 ", not %d", version, (int)TIDE__TRACE_VERSION);
     return refuse(s, why, err);

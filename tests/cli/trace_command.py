@@ -285,13 +285,19 @@ class Moments(Traces):
         ran = [self.json("trace", p, "--sql", "SELECT op, count(*) FROM all_events GROUP BY op ORDER BY op")["rows"]
                for p in (self.path, chunked)]
         self.assertEqual(ran[0], ran[1])
+        blocks = [self.json("trace", p, "--sql", "SELECT kind, count(*), sum(requested_bytes), count(free_event) FROM block GROUP BY kind")["rows"]
+                  for p in (self.path, chunked)]
+        self.assertEqual(blocks[0], blocks[1])
+        self.assertEqual(ask(chunked, "SELECT count(*) FROM block"), [(0,)])
+        self.assertIn("--expand", ask(chunked, "SELECT value FROM meta WHERE key = 'packed'")[0][0])
         # Expanded: every event is a row, and nothing else is different.
         before = self.json("trace", chunked)
         self.assertEqual(self.json("trace", chunked, "--expand"),
                          {"schema": "tidemark.trace_expand", "version": 1, "file": str(chunked), "rows": n, "chunks": 0})
         after = self.json("trace", chunked)
         changed = {k for k in before if before[k] != after[k]}
-        self.assertLessEqual(changed, {"rows", "chunks", "file_bytes"})
+        self.assertLessEqual(changed, {"rows", "chunks", "file_bytes", "trace_version"})
+        self.assertEqual((before["trace_version"], after["trace_version"]), (2, 1))
         self.assertEqual(ask(chunked, "SELECT count(*) FROM event"), [(n,)])
         self.assertIn("no chunks", self.ok("trace", chunked, "--expand").stdout)
         self.ok("trace", chunked, "--check")
@@ -437,7 +443,7 @@ class Bad(Traces):
         self.bad(LENET)
 
     def test_another_version(self):
-        for version in (0, 2, 99):
+        for version in (0, 2, 3, 99):  # of 2 there is a table more
             other = self.dir / "v.db"
             shutil.copy(self.path, other)
             db = sqlite3.connect(other)

@@ -4,6 +4,7 @@
 #ifndef TIDE_TESTS_PROFILER_FINISH_FIXTURE_H
 #define TIDE_TESTS_PROFILER_FINISH_FIXTURE_H
 
+#include "profiler/store/block_reader.h"
 #include "profiler/store/finish.h"
 #include "profiler/store/store.h"
 #include "tests/profiler/event_fixture.h"
@@ -147,6 +148,16 @@ static inline void assert_blocks(sqlite3 *db, const char *table) {
     }
     sqlite3_finalize(row);
     assert_int_equal(n, n_want);
+}
+
+/// Tables block and block_chunk together do.
+static inline void assert_all_blocks(sqlite3 *db) {
+    const tide__sql s = {.db = db, .path = "the test's"};
+    tide_error err = TIDE_ERROR_INIT;
+    bool is_packed;
+    assert_tide_ok(tide__blocks_are_packed(&s, &is_packed, &err), &err);
+    if (is_packed) assert_tide_ok(tide__block_table_register(&s, &err), &err);
+    assert_blocks(db, is_packed ? "all_blocks" : "main.block");
 }
 
 /// A replay, its leaves and snapshots, as a drain makes them.

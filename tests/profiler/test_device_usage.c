@@ -207,8 +207,9 @@ static void recovered_after_a_cut(void **state) {
         size_t len = 0, n = N_SAMPLES;
         tide_error err = TIDE_ERROR_INIT;
         assert_tide_ok(tide_read_file(d.file, 0, &data, &len, &err), &err);
-        const size_t step = (k == 0 ? 12 : 2) * (size_t)8192;
-        for (size_t left = len * 4 / 5 / 8192 * 8192; n == N_SAMPLES && left > step; left -= step)
+        const size_t step = (k == 0 ? 12 : 1) * (size_t)8192;
+        for (size_t left = (k == 0 ? len * 4 / 5 : len - 8192) / 8192 * 8192; n == N_SAMPLES && left > step;
+             left -= step)
             n = left_after(&d, data, left);
         assert_in_range(n, 1, N_SAMPLES - 1);
         tide_host_free(data);

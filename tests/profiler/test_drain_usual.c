@@ -217,6 +217,8 @@ static void check(size_t n_players, const tide__drain_options *opt) {
     assert_int_equal(m.replay.last_event, n_players * (size_t)n_events);
     assert_true(m.leaves.n_done > 4 * n_players * (size_t)n_events / TIDE__LEAF_EVENTS);
     assert_same_leaves(&r, &m);
+    tide_error err = TIDE_ERROR_INIT;
+    assert_tide_ok(tide_trace_expand(r.dir.file, &err), &err);
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM block WHERE free_event IS NULL"), m.replay.n_live);
     assert_int_equal(rig_number(&r, "SELECT count(*) FROM problem"), m.replay.n_problems);
     assert_true(m.replay.n_problems > 0);

@@ -48,7 +48,7 @@ static void check_history(program p, size_t n) {
         assert_blocks(tide__store_sql(s)->db, "temp.block");
         for (int turn = 0; turn < 2; turn++) {
             assert_tide_ok(tide__finish_tables(tide__store_sql(s), false, &err), &err);
-            assert_blocks(tide__store_sql(s)->db, "main.block");
+            assert_all_blocks(tide__store_sql(s)->db);
             if (!mixed) assert_steps(s, "main.step");
         }
         assert_int_equal(number(s, "SELECT count(*) FROM (SELECT * FROM temp.step EXCEPT SELECT * FROM main.step)"), 0);
@@ -124,7 +124,7 @@ static void test_blocks_that_outlive_the_queue_are_all_there(void **state) {
     put(s, 0, n, 65536, true);
     tide_error err = TIDE_ERROR_INIT;
     assert_tide_ok(tide__finish_tables(tide__store_sql(s), false, &err), &err);
-    assert_blocks(tide__store_sql(s)->db, "main.block");
+    assert_all_blocks(tide__store_sql(s)->db);
     tide__store_close(s);
     tmp_dir_remove(&d);
 }
@@ -165,7 +165,7 @@ static void test_a_block_that_is_lost_in_the_queue_is_written(void **state) {
     assert_tide_ok(tide__store_begin(s, &err), &err);
     assert_tide_ok(tide__store_end(s, tide__store_write_events(s, events, N, true, &err), &err), &err);
     assert_tide_ok(tide__finish_tables(tide__store_sql(s), false, &err), &err);
-    assert_blocks(tide__store_sql(s)->db, "main.block");
+    assert_all_blocks(tide__store_sql(s)->db);
     tide__store_close(s);
     tmp_dir_remove(&d);
 }
@@ -228,7 +228,7 @@ static void test_blocks_from_before_the_first_event_are_there(void **state) {
     assert_blocks(tide__store_sql(s)->db, "temp.block");
     finish(s, NULL);
     sqlite3 *db = sql_open(d.file);
-    assert_blocks(db, "block");
+    assert_all_blocks(db);
     sqlite3_close(db);
     assert_sql(d.file, "SELECT value FROM meta WHERE key IN ('n_events', 'first_kept_event') ORDER BY key",
                "32769\n60000\n");

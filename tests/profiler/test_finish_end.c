@@ -247,7 +247,7 @@ static void test_without_memory_it_stays_as_it_was(void **state) {
     assert_true(fail > 8);
     model_blocks(2500);
     sqlite3 *db = sql_open(d.file);
-    assert_blocks(db, "block");
+    assert_all_blocks(db);
     sqlite3_close(db);
     tmp_dir_remove(&d);
 }

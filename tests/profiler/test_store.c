@@ -229,8 +229,8 @@ static void test_only_an_unfinished_trace_of_this_version_is_opened(void **state
     sql_exec(d.file, "PRAGMA application_id = 7");
     open_fails(d.file, "not a tidemark trace");
     create(d.file);
-    sql_exec(d.file, "PRAGMA user_version = 2");
-    open_fails(d.file, "version 2, not 1");
+    sql_exec(d.file, "PRAGMA user_version = 3");
+    open_fails(d.file, "version 3, not 1");
     for (int i = 0; i < 2; i++) {
         create(d.file);
         sql_exec(d.file, i == 0 ? "UPDATE meta SET value = 'complete' WHERE key = 'state'"
