@@ -39,12 +39,15 @@ static inline void tell(const preload_event *e, uint32_t frame) {
                                      .requested_bytes = e->bytes,
                                      .reserved_bytes = e->bytes,
                                      .address = e->address,
-                                     .stream = tide__feed_frame_bits(e->how, frame),
+                                     .stream = e->how,
                                      .thread = tide__thread_number(),
                                      .allocator = is_range(e) ? TIDE__BY_ADDRESS_RANGES : "malloc",
                                      .scope = preload_scope_now(),
                                      .tag = functions[e->function]};
-    tide__feed_memory(preload_feed, &event);
+    if (__builtin_expect(preload_wants_stacks(), 0))
+        tide__feed_memory_in(preload_feed, &event, frame);
+    else
+        tide__feed_memory(preload_feed, &event);
 }
 
 /// `stack` NULL: none.

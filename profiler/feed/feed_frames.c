@@ -22,3 +22,9 @@ uint32_t tide__feed_frame(tide__feed *f, uint32_t parent, uint32_t module, uint6
     const tide__log_record *r = tide__feed_intern(f, TIDE__LOG_FRAME, &payload, sizeof payload);
     return r != NULL ? r->id : 0;
 }
+
+void tide__feed_memory_in(tide__feed *f, const tide_memory_event *e, uint32_t frame) {
+    tide_memory_event event = *e;
+    event.stream |= (uint64_t)frame << TIDE__FRAME_SHIFT;
+    tide__feed_memory(f, &event);
+}

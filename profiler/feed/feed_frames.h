@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// feed_frames: call stacks in a feed by address (format.h): the frames of which they consist, each once, and how
-// an event names one. Private to profiler/ and preload/.
+// feed_frames: call stacks in a feed by address (format.h): the frames of which they consist, each once, and events
+// that name one. Private to profiler/ and preload/.
 #ifndef TIDE_PROFILER_FEED_FEED_FRAMES_H
 #define TIDE_PROFILER_FEED_FEED_FRAMES_H
 
@@ -13,9 +13,7 @@ uint32_t tide__feed_module(tide__feed *f, const char *text);
 /// Number of a frame: a call at `address` of a module (0: none, then TIDE__FRAME_...), called by frame `parent` (0: it
 /// is the outermost). 0: refused, or there are TIDE__FEED_MAX_FRAMES.
 uint32_t tide__feed_frame(tide__feed *f, uint32_t parent, uint32_t module, uint64_t address);
-/// Field `stream` of an event by address: what it is about, and the innermost frame of who asked (0: not known).
-static inline uint64_t tide__feed_frame_bits(tide__by_address how, uint32_t frame) {
-    return (uint64_t)frame << TIDE__FRAME_SHIFT | (uint64_t)how;
-}
+/// As tide__feed_memory, of an event by address, with the innermost frame of who asked (0: not known).
+void tide__feed_memory_in(tide__feed *f, const tide_memory_event *e, uint32_t frame);
 
 #endif
