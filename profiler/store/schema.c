@@ -315,6 +315,9 @@ const tide__schema_item *tide__schema_block_chunk(void) { return &block_chunk; }
 //
 // Answers in one SELECT for a user who opens the file with SQLite alone.
 
+/// What a person reads there who wonders why a view has no rows.
+#define PACKED_NOTE "/* rows of the tables; where meta has the key 'packed', it says where all others are */\n"
+
 static const tide__schema_item views[] = {
     // Every run that began and, as run 0, the whole trace: all views below have a row or more for each. Events may be
     // rows or lie in chunks, and the oldest may be gone: leaves know them.
@@ -442,7 +445,7 @@ static const tide__schema_item views[] = {
      "       s.peak_reserved_bytes, s.live_at_end_bytes\n"
      "FROM sums s JOIN kind k ON k.id = s.kind JOIN device d ON d.id = s.device\n"
      "ORDER BY s.run_id, k.name, d.name"},
-    {"blocks", "CREATE VIEW blocks AS\n"
+    {"blocks", "CREATE VIEW blocks AS\n" PACKED_NOTE
                "SELECT b.id AS block_id, b.run_id, coalesce(t.text, '') AS name, coalesce(sn.text, '') AS scope,\n"
                "       s.step, k.name AS kind, d.name AS device, b.stream, b.requested_bytes, b.reserved_bytes,\n"
                "       b.address, b.thread, a.text AS allocator, b.alloc_ns, b.free_requested_ns, b.free_ns,\n"
@@ -451,7 +454,7 @@ static const tide__schema_item views[] = {
                "LEFT JOIN name t ON t.id = b.tag_id LEFT JOIN name a ON a.id = b.allocator_id\n"
                "LEFT JOIN scope s ON s.id = b.scope_id LEFT JOIN name sn ON sn.id = s.name_id"},
     {"events",
-     "CREATE VIEW events AS\n"
+     "CREATE VIEW events AS\n" PACKED_NOTE
      "SELECT e.id AS event_id, e.run_id, e.t_ns, o.name AS op, e.block_id, k.name AS kind, d.name AS device,\n"
      "       e.stream, e.requested_bytes, e.reserved_bytes, e.address, e.thread, a.text AS allocator,\n"
      "       coalesce(t.text, '') AS name, coalesce(sn.text, '') AS scope, s.step\n"

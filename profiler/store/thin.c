@@ -22,6 +22,7 @@
 enum {
     MAX_LEAVES = 65536, // of a series; beyond that the older half is merged in pairs
     END_BYTES = 32,     // half a row of table block
+    PACKED_BYTES = 8,   // of a block chunk, for an event: three times what programs were seen to need
     DROP_AT_ONCE = 1 << 18,
 };
 
@@ -54,6 +55,14 @@ static tide_status number(const tide__store *s, const char *text, int64_t value,
     return st;
 }
 
+/// Whether all events are in chunks: then blocks are packed, but those that were live when what is kept begins.
+static tide_status is_packed(const tide__store *s, bool *out, tide_error *err) {
+    int64_t has_rows;
+    TIDE_TRY(tide__sql_int(&s->sql, "SELECT 1 FROM event LIMIT 1", 0, &has_rows, err));
+    *out = has_rows == 0;
+    return TIDE_OK;
+}
+
 /// Bytes of the file if it were finished now. Table block gets a row for each block that was live when what is kept
 /// begins, and for each that was allocated since; most of these were freed again, which takes a second event.
 static tide_status projected(const tide__store *s, int64_t last_event, uint64_t *bytes, tide_error *err) {
@@ -66,7 +75,10 @@ static tide_status projected(const tide__store *s, int64_t last_event, uint64_t 
     if (!tide_add_i64(halves, before, &halves) || !tide_add_i64(halves, now, &halves) || halves < 0 ||
         halves > INT64_MAX / END_BYTES)
         return tide__store_bad(s, "snapshot", err);
-    *bytes += (uint64_t)halves * END_BYTES;
+    bool packed;
+    TIDE_TRY(is_packed(s, &packed, err));
+    *bytes += packed ? (uint64_t)(halves - before - now) * PACKED_BYTES + (uint64_t)before * 2 * END_BYTES
+                     : (uint64_t)halves * END_BYTES;
     return TIDE_OK;
 }
 
