@@ -50,6 +50,7 @@ typedef struct tide_pass_report {
     double work, extra_work; ///< multiply-adds (or elements moved) of the program as given, and what recompute adds
     double allowed_share;    ///< of the work, that recompute might have added, had it run
     tide_quantise_stats quantised; ///< what the program has of it, whichever passes ran
+    bool has_bodies;               ///< of If, Loop or Scan: recompute left it alone
     bool recompute_is_cut;         ///< it ended at its own limit of steps, not for want of anything that helps
 } tide_pass_report;
 

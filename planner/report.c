@@ -338,7 +338,7 @@ void tide_pass_report_print(const tide_pass_report *report, tide_text *out) {
                        tide_format_bytes(report->given_bytes, given, sizeof given),
                        tide_format_bytes(report->final_bytes, final, sizeof final), tide_text_str(&rows));
     tide_text_deinit(&rows);
-    if (report->allowed_share > 0 && !report->gains[TIDE_PASS_RECOMPUTE].ran)
+    if (report->allowed_share > 0 && report->has_bodies)
         tide_text_add(out, "Nothing is made twice: the model has bodies of If, Loop or Scan\n");
     add_quantised(&report->quantised, out);
 }

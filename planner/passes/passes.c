@@ -106,6 +106,7 @@ static tide_status run(pipeline *p, tide_lifetimes *lt, tide_error *err) {
     if (st == TIDE_OK && !p->opt->off[TIDE_PASS_ORDER]) st = run_order(p, lt, &bytes, err);
     const bool wants_recompute = p->opt->recompute_share > 0 && !p->opt->off[TIDE_PASS_RECOMPUTE];
     if (st == TIDE_OK && wants_recompute && !has_bodies) st = run_recompute(p, lt, &bytes, err);
+    p->report.has_bodies = has_bodies;
     if (wants_recompute) p->report.allowed_share = p->opt->recompute_share;
     if (st != TIDE_OK) tide_lifetimes_deinit(lt);
     TIDE_ASSERT(st != TIDE_OK || bytes <= p->report.given_bytes);
