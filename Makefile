@@ -44,6 +44,7 @@ pictures: build
 
 # The unit tests under AddressSanitizer and UBSan; then, in Release with warnings as errors, those of operators and
 # runtime once more, the program as its users run it, and the house. ctest's closing line comes last.
+# One test more at a time than there are processors; of the program two more, for its tests wait much.
 # The memory that was freed last, 2 MB, stays poisoned (16 MB in make asan and make soak), and is not given back page by page.
 test:
 	@scripts/deps.sh test
@@ -52,7 +53,7 @@ test:
 	@ctest --preset asan-unit -j "$$(($$(nproc) + 1))"
 	@cmake --preset test
 	@cmake --build --preset test
-	@ctest --preset test -j "$$(($$(nproc) + 1))"
+	@ctest --preset test -j "$$(($$(nproc) + 2))"
 
 # ONNX's own operator tests through the real runtime (docs/conformance.md), each refused case with the reason.
 conformance:

@@ -43,7 +43,7 @@ static void test_every_question(void **state) {
     size_t n_open = 0;
     for (size_t i = 0; i < n_want; i++) {
         n_open += want[i].free_event == 0;
-        if (i % 7 != 0) continue;
+        if (i % (size_t)tide_test_rounds(29, 7) != 0) continue;
         sqlite3_bind_int64(by_alloc, 1, want[i].b.alloc_event);
         assert_int_equal(sqlite3_step(by_alloc), SQLITE_ROW);
         assert_block_row(by_alloc, &want[i]);
