@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/host_alloc.h"
@@ -61,16 +62,23 @@ static bool read_faults(int folder, tide__process_memory *m) {
            tide__process_faults(text, &m->minor_faults, &m->major_faults);
 }
 
+/// Time that this thread had a processor for: a busy machine makes no look dearer.
+static uint64_t cost_ns(void) {
+    struct timespec t;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) != 0) return tide_now_ns();
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
 /// @return what it cost, in ns
 static uint64_t read_share(tide__drain_probe *p, tide__process_memory *m) {
     char text[4096];
-    const uint64_t began = tide_now_ns();
     m->share_bytes = -1;
-    if (began < p->share_due_ns) return 0;
+    if (tide_now_ns() < p->share_due_ns) return 0;
+    const uint64_t before = cost_ns();
     if (!read_text(p->folder, "smaps_rollup", text, sizeof text) || !kilobytes(text, "\nPss:", &m->share_bytes))
         m->share_bytes = -1;
-    const uint64_t now = tide_now_ns(), cost = now - began;
-    p->share_due_ns = now + cost * SHARE;
+    const uint64_t cost = cost_ns() - before;
+    p->share_due_ns = tide_now_ns() + cost * SHARE;
     return cost;
 }
 
@@ -114,9 +122,10 @@ tide_status tide__drain_sample(tide__drain *d, tide_error *err) {
     const uint64_t began = tide_now_ns();
     uint64_t apart = 0;
     if (d->opt.sample_ms == 0 || began < d->sample_due_ns) return TIDE_OK;
+    const uint64_t before = cost_ns();
     for (size_t i = 0; i < d->n_feeds; i++)
         if (!d->feeds[i]->is_ended && d->feeds[i]->probe != NULL) TIDE_TRY(look_at(d, d->feeds[i], &apart, err));
-    const uint64_t cost = tide_now_ns() - began - apart, usual = (uint64_t)d->opt.sample_ms * NS_PER_MS;
+    const uint64_t cost = cost_ns() - before - apart, usual = (uint64_t)d->opt.sample_ms * NS_PER_MS;
     d->sample_due_ns = began + (cost * SHARE > usual ? cost * SHARE : usual);
     return TIDE_OK;
 }
