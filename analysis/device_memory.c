@@ -200,6 +200,7 @@ static tide_status largest(const tide_trace_process_sample *s, size_t n_samples,
         p->n++;
         if (s[i].peak_bytes > p->peak_bytes) p->peak_bytes = s[i].peak_bytes;
     }
+    TIDE_ASSERT(*n > 0); // who asks has a sample
     qsort(*out, *n, sizeof **out, by_peak);
     if (*n > MOST_PROCESSES) *n = MOST_PROCESSES;
     qsort(*out, *n, sizeof **out, by_first);
@@ -226,6 +227,7 @@ static uint64_t live_at(const tide_trace_lanes *lanes, uint32_t process, const u
     const uint64_t begin = lanes->begin_ns, len = lanes->end_ns - begin + 1;
     if (t_ns < begin || t_ns > lanes->end_ns) return 0;
     const size_t column = (size_t)((u128)(t_ns - begin) * N_COLUMNS / len);
+    TIDE_ASSERT(column < N_COLUMNS);
     if (alone != NULL) return alone[column];
     for (size_t i = 0; i < lanes->n; i++) {
         if (lanes->items[i].process != process || !lanes->items[i].is_there) continue;

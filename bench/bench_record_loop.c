@@ -60,10 +60,10 @@ static void *run(void *least) {
 
 int main(int argc, char **argv) {
     if (argc != 5) return 2;
-    const int n_threads = atoi(argv[1]);
-    n_events = atoi(argv[2]);
-    n_rounds = atoi(argv[3]);
-    depth = atoi(argv[4]);
+    const int n_threads = (int)strtol(argv[1], NULL, 10);
+    n_events = (int)strtol(argv[2], NULL, 10);
+    n_rounds = (int)strtol(argv[3], NULL, 10);
+    depth = (int)strtol(argv[4], NULL, 10);
     static pthread_t ids[MAX_THREADS];
     static double least[MAX_THREADS];
     if (n_threads < 1 || n_threads > MAX_THREADS) return 2;

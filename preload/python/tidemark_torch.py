@@ -208,7 +208,7 @@ def tensors_in(value):
 
 
 def name_gradients(value, text):
-    """The gradient of a tensor is of whoever made it: the first module that it is seen at."""
+    """The gradient of a tensor belongs to the module that made it: the first one that it is seen at."""
     if not torch.is_grad_enabled():
         return
     for tensor in tensors_in(value):

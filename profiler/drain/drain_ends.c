@@ -15,6 +15,7 @@
 //     killed      it said nothing: the moment at which this drain saw that it was gone; not known where no drain ran
 //
 // A program that closes its recorder may live on: of it no end is known.
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_internal.h"
 
@@ -102,6 +103,7 @@ static tide_status put_event(tide__drain *d, tide__process_end *end, tide_error 
                                            .op = TIDE__OP_PROCESS_END,
                                            .kind = TIDE__NO_KIND};
     TIDE_TRY(tide__drain_take(d, NULL, err));
+    TIDE_ASSERT(tide__replay_n_live(&d->replay) <= n_live); // it ends blocks, and makes none
     end->event = d->last_event;
     end->t_ns = d->last_ns;
     end->n_blocks = (int64_t)(n_live - tide__replay_n_live(&d->replay));

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/drain/drain_internal.h"
 #include "profiler/feed/process_stat.h"
@@ -133,6 +134,7 @@ tide_status tide__drain_sample(tide__drain *d, tide_error *err) {
 bool tide__drain_samples_wait(const tide__drain *d) { return d->n_samples >= WAITING; }
 
 tide_status tide__drain_write_samples(const tide__drain *d, tide_error *err) {
+    TIDE_ASSERT(d->n_samples <= d->cap_samples && (d->n_samples == 0 || d->opt.sample_ms > 0));
     for (size_t i = 0; i < d->n_samples; i++) TIDE_TRY(tide__store_write_process_memory(d->store, &d->samples[i], err));
     return TIDE_OK;
 }

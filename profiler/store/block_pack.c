@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/assert.h"
 #include "core/base/host_alloc.h"
 #include "profiler/store/block_chunk.h"
 #include "profiler/store/block_pack.h"
@@ -150,6 +151,7 @@ static int64_t count_never_freed(const tide__block_ends *b) {
 static tide_status write_chunk(tide__block_pack *p, const open_chunk *c, tide_error *err) {
     if (c->ends.n == 0) return TIDE_OK;
     const size_t n_bytes = tide__block_chunk_encode(&c->ends, p->bytes);
+    TIDE_ASSERT(n_bytes <= sizeof p->bytes && c->min_id <= c->max_id);
     sqlite3_bind_int64(p->insert, 1, c->ends.first_event);
     sqlite3_bind_int64(p->insert, 2, c->ends.n);
     sqlite3_bind_int64(p->insert, 3, count_never_freed(&c->ends));
@@ -163,6 +165,7 @@ static tide_status write_chunk(tide__block_pack *p, const open_chunk *c, tide_er
 /// The oldest open chunk is closed.
 static void close_oldest(tide__block_pack *p) {
     tide_error err = TIDE_ERROR_INIT;
+    TIDE_ASSERT(p->n > 0 && p->n <= OPEN && p->open[p->first] != NULL);
     if (p->status == TIDE_OK) note(p, write_chunk(p, p->open[p->first], &err), &err);
     p->first = (p->first + 1) % OPEN;
     p->n--;

@@ -23,12 +23,6 @@ enum {
     SPARE = 4,       ///< readers, with the chunks they keep, that wait for the next question
 };
 
-/// Copied for the life of the connection.
-typedef struct module_data {
-    tide__sql sql;
-    char path[];
-} module_data;
-
 typedef struct block_table {
     sqlite3_vtab base;
     const tide__sql *sql;
@@ -43,14 +37,6 @@ typedef struct block_cursor {
     const tide__block_row *rows;
     size_t n, i; ///< n 0 and no statement: the end
 } block_cursor;
-
-static int report(sqlite3_vtab *table, tide_status st, const tide_error *err) {
-    if (st == TIDE_ERR_NOMEM) return SQLITE_NOMEM;
-    sqlite3_free(table->zErrMsg);
-    table->zErrMsg =
-        err->where[0] != '\0' ? sqlite3_mprintf("%s (%s)", err->msg, err->where) : sqlite3_mprintf("%s", err->msg);
-    return SQLITE_ERROR;
-}
 
 static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
                          char **message) {
@@ -67,7 +53,7 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
     sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS); // it reads what any SELECT can read
     block_table *table = tide_host_calloc(1, sizeof *table);
     if (table == NULL) return SQLITE_NOMEM;
-    table->sql = &((const module_data *)aux)->sql;
+    table->sql = aux;
     *out = &table->base;
     return SQLITE_OK;
 }
@@ -170,7 +156,7 @@ static int next_chunk(block_cursor *c) {
     const tide_status st = tide__block_reader_next(c->reader, &c->rows, &c->n, &err);
     if (st == TIDE_OK) return SQLITE_OK;
     c->n = 0;
-    return report(c->base.pVtab, st, &err);
+    return tide__sql_table_failed(c->base.pVtab, st, &err);
 }
 
 /// The next row of table block, or the first block of a chunk.
@@ -204,7 +190,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *letters, in
     for (int i = 0; i < argc; i++)
         if (sqlite3_value_type(argv[i]) == SQLITE_INTEGER) narrow(&q, letters[i], sqlite3_value_int64(argv[i]));
     const tide_status st = ask(c, ((const block_table *)base->pVtab)->sql, &q, &err);
-    return st == TIDE_OK ? step_rows(c) : report(base->pVtab, st, &err);
+    return st == TIDE_OK ? step_rows(c) : tide__sql_table_failed(base->pVtab, st, &err);
 }
 
 static int next_row(sqlite3_vtab_cursor *base) {
@@ -249,12 +235,5 @@ static const sqlite3_module module = {
 };
 
 tide_status tide__block_table_register(const tide__sql *s, tide_error *err) {
-    const size_t n = strlen(s->path) + 1;
-    module_data *data = tide_host_alloc(sizeof *data + n);
-    if (data == NULL) return TIDE_NO_MEMORY(err, "to read '%s'", s->path);
-    memcpy(data->path, s->path, n);
-    data->sql = (tide__sql){.db = s->db, .path = data->path};
-    // On failure SQLite calls the destructor too.
-    const int rc = sqlite3_create_module_v2(s->db, "all_blocks", &module, data, tide_host_free);
-    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, "query", err);
+    return tide__sql_register_table(s, "all_blocks", &module, err);
 }

@@ -13,12 +13,6 @@
 
 enum { COLUMN_ID = 0, COLUMN_T_NS = 2, MAX_BOUNDS = 32 };
 
-/// Copied for the life of the connection.
-typedef struct module_data {
-    tide__sql sql;
-    char path[];
-} module_data;
-
 typedef struct event_table {
     sqlite3_vtab base;
     const tide__sql *sql;
@@ -30,14 +24,6 @@ typedef struct event_cursor {
     const tide__event *events;
     size_t n, i;
 } event_cursor;
-
-static int report(sqlite3_vtab *table, tide_status st, const tide_error *err) {
-    if (st == TIDE_ERR_NOMEM) return SQLITE_NOMEM;
-    sqlite3_free(table->zErrMsg);
-    table->zErrMsg =
-        err->where[0] != '\0' ? sqlite3_mprintf("%s (%s)", err->msg, err->where) : sqlite3_mprintf("%s", err->msg);
-    return SQLITE_ERROR;
-}
 
 static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,
                          char **message) {
@@ -53,7 +39,7 @@ static int connect_table(sqlite3 *db, void *aux, int argc, const char *const *ar
     sqlite3_vtab_config(db, SQLITE_VTAB_INNOCUOUS); // it reads what any SELECT can read
     event_table *table = tide_host_calloc(1, sizeof *table);
     if (table == NULL) return SQLITE_NOMEM;
-    table->sql = &((const module_data *)aux)->sql;
+    table->sql = aux;
     *out = &table->base;
     return SQLITE_OK;
 }
@@ -157,7 +143,7 @@ static int next_batch(event_cursor *c) {
     const tide_status st = tide__cursor_next(c->cursor, &c->events, &c->n, &err);
     if (st == TIDE_OK) return SQLITE_OK;
     c->n = 0;
-    return report(c->base.pVtab, st, &err);
+    return tide__sql_table_failed(c->base.pVtab, st, &err);
 }
 
 static int filter(sqlite3_vtab_cursor *base, int number, const char *letters, int argc, sqlite3_value **argv) {
@@ -173,7 +159,7 @@ static int filter(sqlite3_vtab_cursor *base, int number, const char *letters, in
     if (st == TIDE_OK)
         st = c->cursor == NULL ? tide__cursor_open(s, first, last, &c->cursor, &err)
                                : tide__cursor_seek(c->cursor, first, last, &err);
-    return st == TIDE_OK ? next_batch(c) : report(base->pVtab, st, &err);
+    return st == TIDE_OK ? next_batch(c) : tide__sql_table_failed(base->pVtab, st, &err);
 }
 
 static int next_row(sqlite3_vtab_cursor *base) {
@@ -209,12 +195,5 @@ static const sqlite3_module module = {
 };
 
 tide_status tide__cursor_register(const tide__sql *s, tide_error *err) {
-    const size_t n = strlen(s->path) + 1;
-    module_data *data = tide_host_alloc(sizeof *data + n);
-    if (data == NULL) return TIDE_NO_MEMORY(err, "to read '%s'", s->path);
-    memcpy(data->path, s->path, n);
-    data->sql = (tide__sql){.db = s->db, .path = data->path};
-    // On failure SQLite calls the destructor too.
-    const int rc = sqlite3_create_module_v2(s->db, "all_events", &module, data, tide_host_free);
-    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, "query", err);
+    return tide__sql_register_table(s, "all_events", &module, err);
 }

@@ -3,6 +3,7 @@
 // SQLite calls with our errors. See sql.h.
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -494,4 +495,33 @@ void tide__sql_make_plain(const char *path) {
         try_to_make_plain(path, name);
     }
     tide_host_free(name);
+}
+
+// ---- virtual tables ----
+
+/// Copied for the life of the connection.
+typedef struct table_data {
+    tide__sql sql;
+    char path[];
+} table_data;
+
+tide_status tide__sql_register_table(const tide__sql *s, const char *name, const sqlite3_module *module,
+                                     tide_error *err) {
+    const size_t n = strlen(s->path) + 1;
+    table_data *data = tide_host_alloc(sizeof *data + n);
+    if (data == NULL) return TIDE_NO_MEMORY(err, "to read '%s'", s->path);
+    memcpy(data->path, s->path, n);
+    data->sql = (tide__sql){.db = s->db, .path = data->path};
+    _Static_assert(offsetof(table_data, sql) == 0, "the table is given the first member");
+    // On failure SQLite calls the destructor too.
+    const int rc = sqlite3_create_module_v2(s->db, name, module, data, tide_host_free);
+    return rc == SQLITE_OK ? TIDE_OK : tide__sql_fail(s, rc, "query", err);
+}
+
+int tide__sql_table_failed(sqlite3_vtab *table, tide_status st, const tide_error *err) {
+    if (st == TIDE_ERR_NOMEM) return SQLITE_NOMEM;
+    sqlite3_free(table->zErrMsg);
+    table->zErrMsg =
+        err->where[0] != '\0' ? sqlite3_mprintf("%s (%s)", err->msg, err->where) : sqlite3_mprintf("%s", err->msg);
+    return SQLITE_ERROR;
 }

@@ -38,6 +38,12 @@ bool tide__sql_journal_names_file(const char *path);
 /// connection uses it, or where this user may not write; asks again twice, after 3 ms each.
 void tide__sql_make_plain(const char *path);
 
+/// The virtual table `name` for the connection. Its xConnect gets a `const tide__sql *` that lives as long.
+tide_status tide__sql_register_table(const tide__sql *s, const char *name, const sqlite3_module *module,
+                                     tide_error *err) TIDE_NODISCARD;
+/// What a virtual table's function returns to SQLite for a failure, whose words the query then has.
+int tide__sql_table_failed(sqlite3_vtab *table, tide_status st, const tide_error *err);
+
 /// Fill `err` from the connection's last error: "cannot <what> '<path>': <SQLite's words>".
 tide_status tide__sql_fail(const tide__sql *s, int rc, const char *what, tide_error *err);
 /// Run statements that return nothing.

@@ -173,7 +173,7 @@ class Ends(Case):
         self.assertEqual(sorted(self.hows()), [("closed",), ("killed",)])
 
     def test_the_collector_is_killed_before_they_end(self):
-        """Their feeds say when they ended: whoever opens the trace next puts the ends in their places."""
+        """Their feeds say when they ended: the next program that opens the trace puts the ends in their places."""
         p = self.start("record", "--force", "-o", self.path, "--", VICTIM.resolve(), "leave_at_once", "20", str(MIB), str(30 * MIB), str(self.dir))
         until((self.dir / "ready").exists)
         until(lambda: ask(self.path, "SELECT count(*) FROM event WHERE requested_bytes = ?", MIB) == [(20,)])

@@ -318,11 +318,11 @@ int main(int argc, char **argv) {
     const char *what = argc > 1 ? argv[1] : "";
     if (strcmp(what, "tree") == 0) tree();
     if (strcmp(what, "signals") == 0) signals();
-    if (strcmp(what, "threads") == 0) threads(argc > 2 ? atoi(argv[2]) : 4);
+    if (strcmp(what, "threads") == 0) threads(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 4);
     if (strcmp(what, "other") == 0) other_stack();
     if (strcmp(what, "made") == 0 || strcmp(what, "broken") == 0) made_code(what);
     if (strcmp(what, "wild") == 0 || strcmp(what, "astray") == 0) made_code(what);
-    if (strcmp(what, "deep") == 0) down(argc > 2 ? atoi(argv[2]) : 100);
+    if (strcmp(what, "deep") == 0) down(argc > 2 ? (int)strtol(argv[2], NULL, 10) : 100);
     if (strcmp(what, "libraries") == 0) libraries(argc - 2, argv + 2);
     if (strcmp(what, "loading") == 0) beside_loading(argv[2]);
     if (strcmp(what, "temporary") == 0) temporary();

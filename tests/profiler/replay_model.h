@@ -41,7 +41,7 @@ static inline void model_end(model *m, size_t i) {
     m->n--;
 }
 
-/// It goes, and nobody has freed it.
+/// It is gone, without a free.
 static inline void model_leave(model *m, size_t i) {
     const tide__live_block b = m->live[i];
     model_end(m, i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// When processes ended: where the events of that stand, by their times, whoever drains.
+// When processes ended: where the events of that stand, by their times, whichever process drains.
 #include "core/base/text.h"
 #include "tests/profiler/drain_fixture.h"
 
@@ -174,7 +174,7 @@ static void it_counts_while_the_process_is_still_there(void **state) {
     rig_close(&r);
 }
 
-/// Nothing records any more: when those that were killed ended nobody saw.
+/// Nothing records any more: it is not known when those that were killed ended.
 static void of_what_was_left_behind_marks_alone_are_known(void **state) {
     (void)state;
     for (int says = 0; says <= 1; says++) {
