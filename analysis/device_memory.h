@@ -26,7 +26,7 @@
 // used is what is resident, total the most that was until then, allocators the blocks of the process that are live, and
 // unexplained what is resident beside them: code, stacks, what malloc keeps. Blocks that are not resident are off.
 //
-// What a process never gave back counts to the end of the trace, also when the process ended before.
+// What a process never gave back counts until the process ends, where the trace knows when; else to the end.
 #ifndef TIDE_ANALYSIS_DEVICE_MEMORY_H
 #define TIDE_ANALYSIS_DEVICE_MEMORY_H
 

@@ -15,22 +15,24 @@
 #include "core/base/host_alloc.h"
 #include "core/base/text.h"
 
-static bool parse(const char *text, char *state, uint64_t *start_ticks) {
+/// Where field `n` (3 or more) of /proc/PID/stat begins; NULL: there are not so many.
+static const char *field_of(const char *text, int n) {
     const char *at = strrchr(text, ')'); // the last one ends field 2
-    for (int field = 2; at != NULL && field < 22; field++) {
+    for (int field = 2; at != NULL && field < n; field++) {
         at = strchr(at, ' ');
         if (at != NULL) at++;
-        if (at != NULL && field == 2) *state = *at;
     }
-    return at != NULL && sscanf(at, "%" SCNu64, start_ticks) == 1;
+    return at;
+}
+
+static bool parse(const char *text, char *state, uint64_t *start_ticks) {
+    const char *letter = field_of(text, 3), *start = field_of(text, 22);
+    if (letter != NULL) *state = *letter;
+    return start != NULL && sscanf(start, "%" SCNu64, start_ticks) == 1;
 }
 
 bool tide__process_faults(const char *text, int64_t *minor, int64_t *major) {
-    const char *at = strrchr(text, ')'); // the last one ends field 2
-    for (int field = 2; at != NULL && field < 10; field++) {
-        at = strchr(at, ' ');
-        if (at != NULL) at++;
-    }
+    const char *at = field_of(text, 10);
     return at != NULL && sscanf(at, "%" SCNd64 " %*s %" SCNd64, minor, major) == 2 && *minor >= 0 && *major >= 0;
 }
 
