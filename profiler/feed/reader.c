@@ -448,9 +448,21 @@ bool tide__feed_reader_producer_has_gone(const tide__feed_reader *r) {
     return is_same_world(r->head) && !is_running(r->head);
 }
 
+/// A process that dies gives up its memory first, then its files and with them its locks, and is a zombie after that:
+/// for a moment it looks like a running one that has no locks.
+static bool has_memory(const tide__feed_header *h) {
+    char path[48], text[32] = "";
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/statm", h->pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool is_read = read(fd, text, sizeof text - 1) > 0;
+    close(fd);
+    return is_read && strtoull(text, NULL, 10) > 0; // pages of its address space
+}
+
 bool tide__feed_reader_process_lives_on(const tide__feed_reader *r) {
     return lock_state_of(r->file.fd, TIDE__FEED_LOCK_PRODUCER) == LOCK_FREE && !is_other_boot(r->head) &&
-           is_same_world(r->head) && r->head->start_ticks != 0 && is_running(r->head);
+           is_same_world(r->head) && r->head->start_ticks != 0 && has_memory(r->head) && is_running(r->head);
 }
 
 bool tide__feed_is_in_use(const char *path) {
